@@ -53,12 +53,14 @@ record_size_option = click.option(
     "--record-size", type=POSITIVE, default=100, show_default=True, help="Size of a message in bytes."
 )
 scale_option = click.option(
-    "--scale", type=float, default=1.0, show_default=True, help="Multiply the numbers of records by this."
+    "--scale", type=float, default=1.0, show_default=True, help="Multiply the number of records by this factor."
 )
-seconds_option = click.option("--seconds", type=float, default=5.0, show_default=True, help="Seconds of a run.")
+seconds_option = click.option(
+    "--seconds", type=float, default=5.0, show_default=True, help="Duration of a run in seconds."
+)
 warm_up_option = click.option(
     "--warm-up", "warm_up_seconds", type=float, default=60.0, show_default=True,
-    help="Seconds of warm-up for each broker.",
+    help="Duration of the warm-up of each broker, in seconds.",
 )  # fmt: skip
 VERSUS_HELP = (
     "Measure the HMB of this CHECKOUT instead of Kafka, alternately with this HMB. CHECKOUT is a checkout with a "
@@ -75,7 +77,7 @@ class Measurement:
         self.suite = suite
         self.round_count = rounds
         self.samples = samples
-        self.stack = stack  # The command closes this stack at its end.
+        self.stack = stack  # At the end of the benchmark, this ExitStack stops the brokers that were added to it.
 
     def progress(self, steps: int) -> Progress:
         return Progress(steps, self.stack)

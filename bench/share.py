@@ -38,7 +38,7 @@ from .report.view import Column, SampleView
 from .scenarios.produce import BROKER_CPU, RATE
 
 TOPIC, PARTITIONS = "hmb-bench-share", 4
-UNTIL_JOINED = 8.0  # seconds in which all members start and join the group
+UNTIL_JOINED = 8.0  # seconds until the members begin to read; this is enough time for all of them to join the group
 MODES = ("implicit", "explicit")
 
 

@@ -40,7 +40,8 @@ PARTITIONS = 3
 BATCH_SIZE = 4096  # bytes; the batches are small, so that each index has several entries
 TOPIC_CONFIG = {
     "segment.bytes": str(256 * 1024),
-    "segment.ms": str(20 * 365 * 24 * 3600 * 1000),  # By default, a segment covers a week; the data cover six years.
+    # 20 years in ms. With the default (a week), the demo would create a segment for each week of its six years of data.
+    "segment.ms": str(20 * 365 * 24 * 3600 * 1000),
     "retention.ms": "-1",  # The records are years old. By default, the broker would delete them.
 }
 PACIFIC = timezone(timedelta(hours=-8))

@@ -50,12 +50,15 @@ def _port_options(function: Callable[..., None]) -> Callable[..., None]:
 @click.option("--topic", help="Change only requests that name this topic.")
 @click.option("--partition", type=IntRange(0), help="Change only requests for this partition.")
 @click.option("--client-id", help="Change only requests of this client.")
-@click.option("--nth", type=IntRange(1), help="The number of the first request to change.  [default: 1]")
+@click.option(
+    "--nth", type=IntRange(1),
+    help="Start with the request at this position: with 3, the first two requests stay unchanged.  [default: 1]",
+)
 @click.option("--times", type=IntRange(1), help="How many requests to change.  [default: all]")
 @click.option("--error", help="Respond with this error code, for example NOT_LEADER_OR_FOLLOWER.")
 @click.option(
     "--takes-effect", is_flag=True, default=None,
-    help="With --error: handle the request, and respond with the error anyway.",
+    help="With --error: also handle the request. By default, the broker only responds with the error.",
 )
 @click.option("--delay", type=float, help="The delay (seconds) before the broker handles the request.")
 @click.option("--drop", is_flag=True, default=None, help="Send no response.")
@@ -75,7 +78,7 @@ def add(address: str, token: str, **fault: Any) -> None:
 @click.option("--seconds", type=float, help="Only for a slow disk: the delay (seconds) of each write and each sync.")
 @_port_options
 def disk(address: str, token: str, kind: str, **fault: Any) -> None:
-    """Simulate a disk that is full, fails or is slow, until `hmb faults clear`."""
+    """Simulate a disk that is full, failing or slow. The command `hmb faults clear` ends the simulation."""
     _print(_ask("POST", address, token, {"disk": kind} | _given(fault)))
 
 

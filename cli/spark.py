@@ -1,4 +1,4 @@
-"""`hmb spark`: check what Spark needs, load a topic into Parquet files, and write an archive for a Spark cluster."""
+"""`hmb spark`: check whether Spark can run, load a topic into Parquet files, and pack HMB into an archive."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ JAVA_CAUSE = re.compile(r"^Caused by: (?:\w+\.)+([\w$]+: .+)$", re.MULTILINE)
 
 @click.group()
 def command() -> None:
-    """Check what Spark needs on this machine, load a topic into Parquet files, or pack HMB into an archive."""
+    """Check whether Spark can run on this machine, load a topic into Parquet files, or pack HMB into an archive."""
 
 
 @command.command()

@@ -48,7 +48,8 @@ html_title = f"HMB {release}"
 html_static_path = ["_static"]
 html_css_files = ["hmb.css"]
 html_show_sphinx = False
-epub_css_files: list[str] = []  # hmb.css needs variables of the theme, which a book for an e-reader does not have.
+# The e-book does not use hmb.css. This style sheet needs variables that only the theme of the website defines.
+epub_css_files: list[str] = []
 epub_show_urls = "no"  # An address inside a sentence would make the sentence hard to read.
 
 html_theme_options = {

@@ -12,7 +12,7 @@ DEFAULT_PORT = 9092
 DEFAULT_SERVER = f"{DEFAULT_HOST}:{DEFAULT_PORT}"
 DEFAULT_DATA_DIR = "hmb-data"
 DEFAULT_UI_PORT = 9080
-STATE_FILE = "state-address.json"  # in the data directory: the addresses of the broker's state and of its page
+STATE_FILE = "state-address.json"  # a file in the data directory with the URLs of the broker's state and web page
 # This file in the data directory contains a secret text, the token. The token is part of the links to the broker's
 # state and to its web page. The broker uses the same token after a restart, so an open page still works.
 TOKEN_FILE = "state-token"

@@ -9,7 +9,7 @@ from typing import Any
 
 
 class Crash(BaseException):
-    """A simulated crash. `except Exception` in an answer does not catch it: the class is no subclass of Exception."""
+    """A simulated crash. It is not a subclass of `Exception`, so `except Exception` does not catch it."""
 
 
 def crashing(answer: ModuleType, number: int, call: Callable[[], object]) -> bool:

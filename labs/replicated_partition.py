@@ -2,8 +2,8 @@
 
 HMB is a single broker without replicas, so lab 11 simulates a cluster. The simulation has no network and no
 clock. Each action, such as a fetch, is one step, and the simulation measures time in steps. The caller provides
-the rules of replication as five functions. The class `Rules` shows their parameters:
-    high_watermark   the first offset at which at least one in-sync replica has no record
+the rules of replication as five functions. The class `Rules` shows their parameters. The functions return:
+    high_watermark   the offset after the last record that all in-sync replicas have
     in_sync          the list of the in-sync replicas (ISR)
     elect            the next leader, or None
     common_length    how many records a follower keeps when it gets a new leader
@@ -20,7 +20,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple, Protocol
 
-# A follower leaves the ISR if more than MAX_LAG steps have passed since it last fetched all missing records.
+# To stay in the ISR, a follower must fetch all missing records at least once every MAX_LAG steps.
 MAX_LAG = 6
 ACTIONS = ("produce",) * 4 + ("fetch",) * 6 + ("crash", "restart")
 
@@ -67,7 +67,8 @@ class ReplicatedPartition:
     acks: str
     replicas: Sequence[str] = "ABC"
     logs: dict[str, list[Stored]] = field(default_factory=dict)
-    # For each follower, the step of its last fetch that reached the leader's log end. For the leader, the current step.
+    # This dictionary maps each follower to the last step (action) in which it fetched all missing records. The leader's
+    # value is the current step.
     caught_up_at: dict[str, int] = field(default_factory=dict)
     acknowledged: list[str] = field(default_factory=list)
     history: list[Snapshot] = field(default_factory=list)

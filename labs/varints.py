@@ -1,4 +1,4 @@
-"""A function that encodes varints for both checks of lab 5, without HMB's own codec."""
+"""A function that encodes varints. The two checks of lab 5 use it instead of HMB's own function."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 """Records the order in which the threads of a broker take locks, for tests and drawings.
 
-The function `recorded_order` replaces `threading.Lock` and `threading.Condition`. After this call, each new lock of
-`hmb` records when a thread takes or releases the lock. The name of a lock consists of a file and an attribute, for
-example ("storage/log.py", "_lock").
+The function `recorded_order` replaces `threading.Lock` and `threading.Condition`. The locks that `hmb` creates after
+this replacement record when a thread takes or releases them. The name of a lock consists of a file and an attribute,
+for example ("storage/log.py", "_lock").
 """
 
 from __future__ import annotations
@@ -88,9 +88,10 @@ class RecordedLock:
 
 
 def _name(frame: FrameType) -> Name | None:
-    """Return the name of the lock that the line of code in `frame` creates: the file and the attribute.
+    """Return the name of the lock that the current line of `frame` creates, for example ("storage/log.py", "_lock").
 
-    Return None if the line does not belong to `hmb`, or if it does not assign the lock to an attribute.
+    The name consists of a file and an attribute. Return None if the file does not belong to `hmb`, or if the line does
+    not assign the lock to an attribute.
     """
     file = Path(frame.f_code.co_filename)
     found = ATTRIBUTE.match(linecache.getline(str(file), frame.f_lineno))
@@ -126,10 +127,10 @@ def recorded_order(patch: pytest.MonkeyPatch) -> LockOrder:
 def _with_recorded(
     init: Callable[..., None], field: str, make: type[RecordedLock], name: Name, order: LockOrder
 ) -> Callable[..., None]:
-    """Return a constructor that calls `init`, and then replaces the lock of the new object by a recorded lock.
+    """Return a constructor that calls `init`, and then replaces the lock of the new object with a `RecordedLock`.
 
-    The object is an instance of a dataclass. Its class stored the original `threading.Lock` as the default factory of
-    a field. A later change of `threading.Lock` has no effect on this class, so the test replaces the constructor.
+    Two dataclasses of `hmb` need such a constructor. Each one stored the original `threading.Lock` as the default
+    factory of a field, so a later replacement of `threading.Lock` has no effect on the class.
     """
 
     def recorded_init(self: Any, *arguments: Any, **options: Any) -> None:

@@ -1,7 +1,7 @@
 """Tests of the tours in the docstring of `hmb`. A tour lists the functions that handle one kind of request.
 
-The test records the calls of a real request (tracing.py). All steps of a tour must occur among these calls, in the
-order of the tour.
+For each tour, a test sends real requests to a broker, and records which functions of HMB are called (tracing.py). These
+functions must include all functions of the tour, in the order of the tour.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ def fetch() -> None:
 
 
 def join_group() -> None:
-    """Let two members join a group. The group waits for further members before it assigns partitions to both."""
+    """Let two consumers join a group. The group waits for more members before it assigns partitions."""
     with hmb.Broker(config={"group.initial.rebalance.delay.ms": "300"}) as broker:
         with hmb.Admin(broker.bootstrap_servers) as admin:
             admin.create_topics([hmb.NewTopic("t", 2)])
@@ -58,7 +58,7 @@ def join_group() -> None:
 def join_with_two_members(servers: str, topic: str) -> None:
     """Let two consumers join one group, and poll until each of them owns a partition of a topic with two partitions.
 
-    Each consumer polls in a thread of its own, because a JoinGroup of one member waits for the other member.
+    Each consumer polls in a thread of its own, because the JoinGroup request of one consumer waits for the other consumer.
     """
     is_done = threading.Event()
 

@@ -1,6 +1,7 @@
 """Records which functions of HMB are called while a broker and clients run in this process.
 
-The tests of tours need these calls. A tour is a list of the functions that handle one kind of request.
+A tour is a list of the functions that handle one kind of request. The module test_tours.py checks that requests really
+call these functions.
 """
 
 from __future__ import annotations

@@ -42,7 +42,7 @@ class Installation:
         candidates = (path, path / "bin" / "python", path / ".venv" / "bin" / "python")
         found = next((each for each in candidates if each.is_file() and os.access(each, os.X_OK)), None)
         if found is None:
-            raise PeerUnavailable(f"no Python in {path}: `make .venv/core.stamp` in a checkout of HMB installs one")
+            raise PeerUnavailable(f"no Python in {path}: in a checkout of HMB, first run `make .venv/core.stamp`")
         installation = cls(f"HMB ({_label(path)})", found)
         if not installation.command.exists():
             raise PeerUnavailable(f"HMB is not installed for {found}: the command {installation.command} is missing")

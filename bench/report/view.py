@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 ROUNDS_FOR_VERDICT = 5
-Cells = dict[str, dict[str, list[Sample]]]  # cell (a task) -> contestant (for example a broker) -> its runs
+Cells = dict[str, dict[str, list[Sample]]]  # name of a task -> name of a broker or client -> results of each run
 
 
 @dataclass(frozen=True)
@@ -50,7 +50,7 @@ class Column:
     scale: float = 1.0  # The measured number is multiplied by this factor, for example by 1e6 for microseconds.
     per: str = ""  # The measured number is divided by the parameter with this name; "" means no division.
     spread: bool = True  # whether the table shows the range in addition to the median
-    compare: bool = False  # whether the table also shows the ratio to the reference
+    compare: bool = False  # whether the table also shows ratios, for example HMB's value divided by Kafka's value
     more_is_better: bool = False
     digits: int = 1  # the number of digits after the decimal point, if the table shows no range
 
@@ -94,7 +94,7 @@ class SampleView:
     title: Callable[[Sample], str]  # returns the title of the table; samples with the same title share a table
     cell: Callable[[Sample], str] = lambda _: ""
     contestant: Callable[[Sample], str] = broker
-    reference: int | None = 1  # the position of the reference in the list of contestants; None: compare nothing
+    reference: int | None = 1  # index (from 0) of the broker with which all other brokers are compared; None: no ratios
     x: Callable[[Sample], float] | None = None  # the position on the x axis; None: draw dots instead of curves
     x_label: Callable[[Sample], str] = lambda _: ""
 

@@ -152,7 +152,8 @@ async def _await_all(members: Sequence[LoadMember], since: float) -> None:
 )
 @click.option("--members", type=POSITIVE, default=1_000, show_default=True)
 @click.option(
-    "--partitions", type=POSITIVE, default=2_000, show_default=True, help="Number of partitions (100 in each topic)."
+    "--partitions", type=POSITIVE, default=2_000, show_default=True,
+    help="Number of partitions of all topics together. Each topic has 100 partitions.",
 )
 @click.option("--interval", type=float, default=3.0, show_default=True, help="Seconds between two heartbeats.")
 @click.option(

@@ -41,7 +41,8 @@ from ..report.samples import Sample
 from ..report.view import Column, SampleView
 from ..thesis.cells import CELLS, cells_option
 
-SMALL_REQUESTS = Workload(100, 195, 20_000)  # Many small requests make a JVM compile the code that handles requests.
+# A workload for the warm-up. After many small requests, Kafka's JVM has compiled its code, and Kafka is faster.
+SMALL_REQUESTS = Workload(100, 195, 20_000)
 RATE = Column("records_per_second", "records/s", compare=True, more_is_better=True)
 BROKER_CPU = Column("broker_cpu_seconds", "broker CPU, us/record", 1e6, "records", spread=False, compare=True, digits=2)
 
@@ -90,7 +91,7 @@ def workloads(
 
 producer_option = click.option(
     "--client", type=click.Choice(list(PRODUCERS)), default="4.3.0", show_default=True,
-    help="The producer to use: the one of Kafka 4.3.0, the one of Kafka 0.8.2.2, or HMB's (hmb).",
+    help="The producer: 4.3.0 and 0.8.2.2 are versions of Kafka's producer, and hmb is HMB's producer.",
 )  # fmt: skip
 
 
@@ -109,7 +110,10 @@ producer_option = click.option(
 @click.option(
     "--num-records", type=POSITIVE, help="Measure only one workload, with this number of records, and ignore --cells."
 )  # fmt: skip
-@click.option("--scale", type=float, default=1.0, show_default=True, help="Multiply records and warm-up by this.")
+@click.option(
+    "--scale", type=float, default=1.0, show_default=True,
+    help="Multiply the number of records and the duration of the warm-up by this factor.",
+)  # fmt: skip
 @warm_up_option
 @click.option("--empty", is_flag=True, help="Also measure a broker that discards all records.")
 def command(

@@ -71,7 +71,7 @@ SETTINGS = {
     "spark.sql.python.filterPushdown.enabled": "true",
     "spark.python.authenticate.socketTimeout": "60s",  # On a busy machine, Python workers start slowly.
 }
-MONTH_MS = 30 * 24 * 3_600_000  # milliseconds between the first and the last record of the topic for `filter`
+MONTH_MS = 30 * 24 * 3_600_000  # 30 days in ms; a job of the kind "filter" reads a topic with the records of 30 days
 KINDS = ("read", "filter", "write", "stream")
 
 
@@ -177,7 +177,7 @@ class SparkMeasurement:
         hours = frame.where(f"timestamp >= timestamp_millis({first}) AND timestamp < timestamp_millis({end})")
         (row,) = hours.selectExpr("count(*)", "sum(length(value))").collect()
         expected = self._month_records // 100
-        if abs(row[0] - expected) > 1:  # The last record of the range can be one number earlier or later.
+        if abs(row[0] - expected) > 1:  # The timestamps are rounded, so one row more or less is correct, too.
             raise peers.PeerFailed(f"{source} found {row[0]} rows, not {expected}")
         return {"records": float(self._month_records)}
 
@@ -296,9 +296,10 @@ def command(
     rate: int,
     seconds: int,
 ) -> None:
-    """Measure how fast Spark reads, writes and streams topics, with HMB's data source and Spark's own connector.
+    """Measure how fast Spark reads, writes and streams topics with HMB's data source and with Spark's Kafka connector.
 
-    Both sources run alternately in one Spark with two cores.
+    With --jars, each job runs alternately with HMB's data source and with Spark's connector. Without --jars, only
+    HMB's data source runs. The Spark session has two cores.
     """
     stack = measurement.stack
     broker, name = bootstrap or stack.enter_context(peers.Hmb()).bootstrap, bootstrap or peers.Hmb.name

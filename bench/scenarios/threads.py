@@ -56,7 +56,7 @@ VIEW = SampleView(
     title=lambda sample: f"Layouts of threads, producers of {sample.client}",
     cell=cell,
     contestant=lambda sample: str(sample.parameters["layout"]),
-    reference=0,  # The reference is one thread for each connection.
+    reference=0,  # Index 0: the table compares all layouts with the layout of one thread for each connection.
 )
 
 

@@ -28,7 +28,7 @@ USER, PASSWORD = "alice", "alice-secret"
 class SecuredBroker:
     """A running broker with three listeners, and the file with the certificate that its TLS clients must trust."""
 
-    plain: MeasuredBroker  # the broker, with the address of the listener without security
+    plain: MeasuredBroker  # the broker; `plain.bootstrap` is the address of its PLAINTEXT listener
     tls: str  # HOST:PORT of the listener with TLS
     login: str  # HOST:PORT of the listener that requires a login
     authority: Path

@@ -126,7 +126,7 @@ def measure(measurement: Measurement, pairs: Sequence[Pair], cells: Sequence[Cel
     type=CommaList(click.Choice(list(GENERATIONS))),
     default=list(GENERATIONS),
     metavar="VERSION,...",
-    help="Generations of Kafka: 4.3.0, 0.8.2.2.  [default: both]",
+    help="Versions of Kafka to compare with HMB: 4.3.0, 0.8.2.2.  [default: both]",
 )
 @scale_option
 def command(measurement: Measurement, cells: list[int], generations: list[str], scale: float) -> None:

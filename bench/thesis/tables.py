@@ -88,7 +88,7 @@ def rates(samples: Sequence[Sample]) -> list[Table]:
                 speeds = [f"{speed:,.1f}" for speed in cell.rates(rate.median).values()]
                 thesis = f"{cell.thesis_ratio(number):.2f}" if ratio else ""
                 rows.append([name, scenario_name(runs[0]), str(rate), *speeds, str(ratio or ""), thesis])
-                name = ""  # Only the first row of a cell contains the cell's name.
+                name = ""  # A workload has several rows. Only the first row shows the name of the workload.
         found.append(Table(f"Kafka {generation}" if generation else "HMB alone", rows))
     return found
 

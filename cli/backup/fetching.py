@@ -17,7 +17,8 @@ from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.protocol.topics import TopicPartition
 from hmb.records import Batch, iter_batches
 
-MAX_BYTES = 8 * 1024 * 1024  # the size of a Fetch response; the leader returns at least one batch, even if it is larger
+# The maximum size of a Fetch response, in bytes. If the first batch is larger, the leader still returns this batch.
+MAX_BYTES = 8 * 1024 * 1024
 
 
 def batches(brokers: Brokers, partition: TopicPartition, start: int, end: int) -> Iterator[Batch]:

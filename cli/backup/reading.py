@@ -110,7 +110,7 @@ class BackupTar(Backup):
 
     def _open(self, name: str) -> IO[bytes]:
         file = self._tar.extractfile(name)
-        assert file is not None  # The name is the name of a file, and not of a directory.
+        assert file is not None  # `extractfile` returns None for a directory, but `name` is the name of a file.
         return file
 
 

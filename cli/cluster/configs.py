@@ -85,7 +85,7 @@ def entity_options(run: Callable[..., None]) -> Callable[..., None]:
             ),
             click.option(
                 "--client-metrics", metavar="NAME",
-                help="Select the settings of this subscription. It determines which metrics clients send.",
+                help="Select the settings of this subscription. A subscription lists metrics that clients send.",
             ),
         )
     ):
@@ -231,10 +231,10 @@ def _change_option(name: str, help: str) -> Callable[[Callable[..., None]], Call
 
 @command.command()
 @entity_options
-@_change_option("--add-config", "Set a value; a list in brackets: NAME=[A,B].")
+@_change_option("--add-config", "Set a value. Write a list in brackets: NAME=[A,B].")
 @click.option(
     "--delete-config", type=names_of, multiple=True, metavar="NAME",
-    help="Remove the value. The broker then uses a more general value, for example the default.",
+    help="Remove the value. For example, a topic then has the broker's value or the default value.",
     shell_complete=complete_setting_names
 )
 @_change_option("--append-config", "Add an item to a list.")

@@ -96,12 +96,11 @@ def describe(
     of the first unread record. With --watch, the command shows how fast the lag grows (+) or falls (-), in records
     per second.
 
-    For a share group, the command shows the start offset of each partition. The broker does not deliver the records
-    below the start offset again.
+    For a share group, the command shows the start offset of each partition. The broker does not deliver records at
+    lower offsets again.
 
-    At and above the start offset of a share group, the command shows two numbers. The number "complete" counts the
-    records that the broker does not deliver again, for example because a consumer has acknowledged them. The number
-    "released" counts the records that wait for another delivery.
+    The columns "complete" and "released" count records of a share group at the start offset and at higher offsets.
+    The broker does not deliver complete records again. Released records wait for another delivery.
     """
     if all_groups and groups:
         raise click.UsageError("choose either GROUPS or --all-groups, not both")

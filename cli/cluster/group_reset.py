@@ -82,13 +82,13 @@ def ago(text: str) -> int:
 )
 @click.option(
     "--to-current", is_flag=True,
-    help="Keep each committed offset. If a partition has none, set its offset to the end of the partition."
+    help="Keep each committed offset. For a partition without a committed offset, use the end of the partition."
 )
 @click.option("--to-offset", type=IntRange(0), help="Set each offset to this number.")
 @click.option("--shift-by", type=int, metavar="N", help="Add N to each committed offset. N can be negative.")
 @click.option(
     "--by-duration", type=ago, metavar="DURATION",
-    help="Set each offset to the first record that is younger than this duration: PT1H30M or 1h30m."
+    help="Set each offset to the first record in this period before now. Write 90 minutes as 1h30m or PT1H30M."
 )
 @click.option(
     "--to-datetime", type=moment, metavar="TIME",

@@ -85,8 +85,9 @@ def delete_offsets(group: str, topics: Partitions, client: ClientConfig, as_json
 
     Before you use the command, stop all consumers of GROUP that read the topic.
 
-    A share group has start offsets instead of committed offsets: the group has finished all records at lower
-    offsets. To delete the start offsets, stop all members of the group first, and name whole topics.
+    A share group has a start offset for each partition instead of a committed offset. To delete start offsets, first
+    stop all members of the group. The broker deletes the start offsets of all partitions of a topic together, so
+    write TOPIC without partition numbers.
     """
     from hmb.client.admin import raised
 

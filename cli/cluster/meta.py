@@ -27,7 +27,7 @@ API = ("key", "api", "broker_versions", "hmb_versions", "used_version")
 @optional_topics_argument
 @internal_option
 @click.option("--versions", is_flag=True, help="Show the APIs of each broker, with the versions of each API.")
-@click.option("--health", is_flag=True, help="Show only problems. The exit code is 1 if there is one.")
+@click.option("--health", is_flag=True, help="Show only problems. If the command finds a problem, the exit code is 1.")
 @cluster_options
 def command(
     topics: tuple[str, ...], internal: bool, versions: bool, health: bool, client: ClientConfig, as_json: bool
@@ -37,7 +37,7 @@ def command(
     Without TOPICS, show all topics. --health checks that each partition has a leader and all its replicas.
     """
     if versions and (topics or internal or health):
-        raise click.UsageError("--versions shows brokers: leave out the topics and --health")
+        raise click.UsageError("--versions shows only APIs of brokers: leave out the topics, --internal and --health")
     with client.admin() as admin:
         if health:
             print_health(_describe(admin, topics, internal or not topics), as_json)

@@ -32,7 +32,7 @@ def point(text: str) -> tuple[str, OffsetSpec]:
     try:
         return text, moment(text)
     except click.BadParameter as error:
-        raise click.BadParameter(f"{error.message}; or write {', '.join(TIMESTAMPS)}") from None
+        raise click.BadParameter(f"{error.message}; these words are also allowed: {', '.join(TIMESTAMPS)}") from None
 
 
 @click.command()

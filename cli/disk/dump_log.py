@@ -125,9 +125,10 @@ def _print(entry: Entry, verify: bool, as_json: bool) -> None:
 
     is_unknown = entry.kind == "unknown_file"
     is_complaint = is_unknown or entry.kind in ("damage", "finding")
-    if as_json:  # click.echo would flush the output after each of the many entries.
+    # This function prints many lines. It uses sys.stdout.write because click.echo flushes the output after each line.
+    if as_json:
         sys.stdout.write(to_json(as_json_fields(entry)) + "\n")
-    elif not is_complaint or (is_unknown and not verify):  # Kafka's DumpLogSegments prints these lines, too.
+    elif not is_complaint or (is_unknown and not verify):  # Kafka's DumpLogSegments lists unknown files, too.
         sys.stdout.write(entry.line() + "\n")
     if is_complaint:
         sys.stdout.flush()  # Standard error must not overtake standard output.

@@ -110,7 +110,8 @@ def _print_lookup(file: Path, wanted: int, as_json: bool) -> None:
 
     is_time_index = file.suffix == TimeIndex.SUFFIX
     offset, base_offset, position = wanted, int(file.stem), 0
-    promised: list[tuple[Search, int]] = []  # (an entry that was found, an offset that the log must then contain)
+    # Each item is (a search in an index, the offset that the search found). The log must contain this offset.
+    promised: list[tuple[Search, int]] = []
     if is_time_index:
         found = _search(file, wanted, as_json, key="timestamp", below=True)
         offset = base_offset if found.entry is None else found.entry[1]

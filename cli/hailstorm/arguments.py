@@ -22,7 +22,7 @@ REGISTRY_CONNECT_TIMEOUT = 5.0  # seconds
 topology_argument = click.argument("topology", metavar="MODULE:NAME")
 workers_option = click.option(
     "--workers", type=click.IntRange(min=1),
-    help="Run the processors in this number of processes, not in threads.",
+    help="The number of worker processes. Without this option, the topology runs in threads of one process.",
 )
 quiet_option = click.option("--quiet", is_flag=True, help="Show no live display.")
 store_argument = click.argument("store", type=NewPath(path_type=Path), metavar="STORE")

@@ -31,12 +31,13 @@ if TYPE_CHECKING:
 def command(topology: str, client: ClientConfig, records: int, seed: int, as_json: bool) -> None:
     """Test whether the results of a topology depend on the order of the records.
 
-    The command also tests whether each state is a commutative monoid: neither the order nor the grouping of merges
-    changes the merged state. The command uses the first records of each partition of the topology's topics, and
-    does not call the sinks.
+    The command also tests whether the states of each bolt form a commutative monoid. For example, merge(a, b) must
+    be equal to merge(b, a).
 
-    The exit code is 1 if the command finds a problem. A spout that makes no tuple is also a problem, and so is a
-    bolt that receives none. The exit code is 3 if a topic does not exist.
+    The command uses the first records of each partition of the topology's topics. It does not call the sinks.
+
+    The exit code is 1 if the command finds a problem. It is also a problem if a spout makes no tuple, or if a bolt
+    receives no tuple. The exit code is 3 if a topic does not exist.
     """
     from hmb.hailstorm.checking import check, dead_letters, event_times, late_records
     from hmb.hailstorm.reference import load_topology

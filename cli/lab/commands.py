@@ -164,7 +164,7 @@ def _check(found: Workspace, exercise: Exercise) -> list[Result]:
         raise CliError(str(error)) from error
     found.add_check(results, exercise)
     shown: dict[str, int] = {}  # for each error: the number of the first requirement that fails with this error
-    for number, result in enumerate(results, 1):  # The text of the lab has the same numbers.
+    for number, result in enumerate(results, 1):  # In lab.md, each requirement has the same number.
         click.echo(f"{'ok  ' if result.error is None else 'FAIL'}  {number}. {result.requirement}")
         if result.error is not None:
             _show_error(result, shown.setdefault(result.error, number), number)

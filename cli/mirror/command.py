@@ -69,10 +69,11 @@ def command(**options: Any) -> None:
     Without --once, the mirror copies new records and new topics until Ctrl-C. You can stop the mirror at any time.
     After the next start, it continues where it stopped.
 
-    The copied records keep their partitions, keys, values, headers and timestamps. They also keep their offsets if the
-    source partition starts at offset 0 and has no gaps, and the target partition is empty before the first start. If
-    you use --transactions, or if one of these conditions is false, the records get other offsets. The mirror then
-    translates the committed offsets of groups.
+    The copied records keep their partitions, keys, values, headers and timestamps.
+
+    The records also keep their offsets if the source partition starts at offset 0 and has no gaps, if the target
+    partition is empty before the first start, and if you do not use --transactions. In all other cases, the records
+    get other offsets, and the mirror translates the committed offsets of groups.
     """
     from rich.console import Console
 

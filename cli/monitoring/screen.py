@@ -50,7 +50,7 @@ class Screen:
         self.is_typing = False  # whether the keys that the user presses belong to the filter
         self.is_over = False
         self._list = Choices(VIEWS[view].sorted_by)
-        self._inner: Choices | None = None  # the user's choices for the table of the opened row
+        self._inner: Choices | None = None  # after the user opens a row: the choices for the table of its details
         self._drawn: list[Key] = []  # the keys of the rows of the last table
 
     @property
@@ -85,7 +85,7 @@ class Screen:
             self._choose_view(key)
 
     def _type(self, key: str) -> None:
-        if key in ("enter", "escape"):  # Enter ends the filter; Escape removes it.
+        if key in ("enter", "escape"):  # Both keys end the typing. Enter keeps the filter, and Escape removes it.
             self.is_typing = False
             self.choices.filter = "" if key == "escape" else self.choices.filter
         elif key == "backspace":

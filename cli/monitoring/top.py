@@ -130,7 +130,7 @@ def _rendered(screen: Screen, rates: Rates, problem: str | None, size: ConsoleDi
     if problem is not None:
         lines.append((f"trying again: {problem}", "red"))
     heading = [printable(line) for line in table.heading]
-    space = max(1, size.height - len(lines) - len(heading) - 2)  # The header needs a line, and one stays empty.
+    space = max(1, size.height - len(lines) - len(heading) - 2)  # 2: the line of the column names, and an empty line
     first = max(0, min(table.selected - space // 2, len(table.rows) - space))
     last = min(first + space, len(table.rows))
     if last - first < len(table.rows):

@@ -25,7 +25,7 @@ class TableView(NamedTuple):
     columns: Sequence[str]
     rows: Callable[[State], list[Row]]
     keys: Sequence[str]  # columns that identify a row
-    counter: str  # the column whose growth is the rate of the row
+    counter: str  # the column with a count; the column `rate` shows how much this count grows per second
     sorted_by: str  # the default column by which `hmb top` sorts the rows, in descending order
 
 

@@ -189,11 +189,15 @@ def _can_wait(start: Offset | None, until: Until) -> bool:
 OPTIONS: list[Callable[[Any], Any]] = [
     optional_topics_argument,
     SPAN("-o", "--offset", "spans", type=parse_span, multiple=True, metavar="OFFSET", help="""
-        Where to start: start (the oldest record), end, 12 (an offset), +12 (12 offsets after the start), -12 (12
-        offsets before the end), stored (the committed offset of the group), or @TIME. Where to start and where to
-        stop: FROM:TO or @TIME:TIME; 12:40 means the offsets 12 to 39. As in kcat, s@TIME is a start, and e@TIME is
-        an end. TIME is a date (2026-02-14), a date and a time (2026-02-14T10:30:00Z), a number of ms or s since
-        1970, or a time before now: @-1h starts one hour ago.  [default: end]"""),
+        Where to start: start (the oldest record), end (only new records), stored (the committed offset of the
+        group), an offset, or @TIME. The value +12 means 12 offsets after the oldest record, and -12 means 12 offsets
+        before the end.
+
+        FROM:TO and @TIME:TIME name a start and an end. For example, 12:40 prints the offsets 12 to 39. In the
+        notation of kcat, s@TIME is a start, and e@TIME is an end.
+
+        TIME is a date (2026-02-14), a date and a time (2026-02-14T10:30:00Z), a number of ms or s since 1970, or a
+        time before now. For example, @-1h starts one hour ago.  [default: end]"""),
     SPAN("--from-beginning", is_flag=True, help="Start with the oldest record."),
     SPAN("--tail", type=IntRange(1), metavar="N", help="Print the last N records of each partition, and stop."),
     SPAN(
@@ -213,7 +217,8 @@ OPTIONS: list[Callable[[Any], Any]] = [
     GROUP("--group-protocol", type=click.Choice([kind.value for kind in CONSUMER_GROUP_TYPES]),
         help="The group protocol: classic, or consumer, which KIP-848 defines."),
     GROUP("--assignor", "assignors", synonyms=["--balancer"], multiple=True, metavar="NAME",
-        help=f"The assignor: {', '.join(ASSIGNOR_NAMES)}; with --group-protocol consumer: uniform, range."),
+        help="The assignor, which divides the partitions among the members. In a classic group, NAME is one of "
+        f"{', '.join(ASSIGNOR_NAMES)}. With `--group-protocol consumer`, NAME is uniform or range."),
     GROUP("--share", metavar="NAME", shell_complete=complete_groups,
         help="Join this share group (KIP-932): its members share the records of each partition, as in a queue."),
     GROUP("--ack", type=click.Choice(ACKNOWLEDGEMENTS),
@@ -232,10 +237,14 @@ OPTIONS: list[Callable[[Any], Any]] = [
         help="read_committed leaves out records of open and aborted transactions.  [default: read_uncommitted]"),
     OUTPUT("-f", "--format", "format", type=parse_format, metavar="FORMAT", help=r"""
         Print each record in this format. Fields: %t topic, %p partition, %o offset, %k key, %v or %s value,
-        %h headers, %d or %T timestamp (in rpk, %T differs). Lengths in bytes: %K of the key, %S of the value.
-        %R prints the length of the value as a 4-byte binary number. Counts: %H headers of the record, %i records
-        printed so far. Braces change how a field is printed: %v{hex}, %v{base64}, %v{unpack[>I$]}, %o{big32},
+        %h headers, %d or %T timestamp. (In rpk, %T is the length of the topic's name.)
+
+        Lengths in bytes: %K of the key, %S of the value. The letter %R also prints the length of the value, but as
+        a 4-byte binary number. Counts: %H headers of the record, %i records printed so far.
+
+        Braces change how a field is printed: %v{hex}, %v{base64}, %v{unpack[>I$]}, %o{big32},
         %d{strftime[%F %T]}, %h{ %k=%v}.
+
         Special characters: \n, \t, \0, \xHH, %% (prints %)."""),
     OUTPUT(
         "-J", "--json", "as_json", is_flag=True,
@@ -248,13 +257,15 @@ OPTIONS: list[Callable[[Any], Any]] = [
     OUTPUT("-Z", "--null", is_flag=True, help="Print a null key or value as NULL, not as an empty text."),
     OUTPUT("--property", "properties", synonyms=["--formatter-property"], type=name_value, multiple=True,
         metavar="NAME=VALUE",
-        help="A property of kafka-console-consumer: print.key=true, print.headers, print.timestamp, "
-        "print.partition, print.offset, print.value, key.separator, headers.separator, line.separator, null.literal."),
-    OUTPUT("-v", "--verbose", is_flag=True, help="Print notes, for example when the end of a partition is reached."),
-    OUTPUT("-q", "--quiet", is_flag=True, help="Print no notes."),
+        help="Set a property of kafka-console-consumer, for example print.key=true. The value of print.key, "
+        "print.headers, print.timestamp, print.partition, print.offset and print.value is true or false. The value of "
+        "key.separator, headers.separator, line.separator and null.literal is a text."),
+    OUTPUT("-v", "--verbose", is_flag=True,
+        help="Print a note at the end of each partition, even if standard error is not a terminal."),
+    OUTPUT("-q", "--quiet", is_flag=True, help="Print no note at the end of a partition."),
     OUTPUT(
         "-u", "--unbuffered", is_flag=True, hidden=True,
-        help="An option of kcat without effect, because the output is never buffered.",
+        help="kcat has this option. It has no effect here, because `hmb consume` never buffers the output.",
     ),
     client_options(consumer_settings, config=("--config", "--consumer-config", "--consumer.config", "--command-config"),
         synonyms=("--consumer-property", "--command-property")),

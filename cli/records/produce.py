@@ -39,10 +39,11 @@ if TYPE_CHECKING:
     Batches = Iterator[tuple[Chunk, int | None]]
 
 DELIVERY_TIMEOUT = 30.0  # seconds
-GRACE = 1.0  # after an error: seconds to wait for the next response
-LONGEST_GRACE = 5.0  # seconds; after an error, the longest wait for the responses to all records in flight
-ABORT_GRACE = 5.0  # seconds to wait until the transaction is aborted
-LARGE = 256 * 1024  # bytes; a larger value is sent alone, because the broker may refuse its batch
+GRACE = 1.0  # seconds; after an error, the command waits at most this long for the next response
+LONGEST_GRACE = 5.0  # seconds; after an error, the command waits at most this long for all missing responses
+ABORT_GRACE = 5.0  # seconds; the command waits at most this long until the transaction is aborted
+# Bytes. A broker may refuse a batch with a larger value, so the command sends this value with a separate call.
+LARGE = 256 * 1024
 TICK = 0.1  # seconds; with --rate, the command sends the records of each tick together
 
 

@@ -151,7 +151,7 @@ OPTIONS: list[Callable[[Any], Any]] = [
         help=r"TEXT ends a record.  [default: \n]"),
     INPUT(
         "-l", "--lines", is_flag=True,
-        help="Send each line of FILES as a record. Without -l, a whole file is one value.",
+        help="Send each line of the files as a record. Without this option, each file is sent as one record.",
     ),
     INPUT(
         "-J", "--json", "as_json", is_flag=True, help="Each line is a JSON object, as `hmb consume --json` prints it."
@@ -159,19 +159,20 @@ OPTIONS: list[Callable[[Any], Any]] = [
     INPUT("-Z", "--null", "empty_is_null", is_flag=True, synonyms=["--tombstone"],
         help="Send an empty key or value as null. A record whose value is null is a tombstone."),
     INPUT("--property", "properties", synonyms=["--reader-property"], type=name_value, multiple=True,
-        metavar="NAME=VALUE", help="A property of kafka-console-producer: parse.key=true, key.separator, "
-        "parse.headers, headers.delimiter, headers.separator, headers.key.separator, null.marker, ignore.error."),
+        metavar="NAME=VALUE", help="Set a property of kafka-console-producer, for example parse.key=true. The value of "
+        "parse.key, parse.headers and ignore.error is true or false. The value of key.separator, headers.delimiter, "
+        "headers.separator, headers.key.separator and null.marker is a text."),
     INPUT("-c", "--count", type=IntRange(1), metavar="N", help="Stop after N records."),
     RECORD("-k", "--key", metavar="KEY", help="The key of each record that has no key in the input."),
     RECORD("-H", "--header", "headers", type=header, multiple=True, metavar="NAME=VALUE",
         help="Add a header. The option can be repeated."),
     RECORD("-p", "--partition", type=IntRange(BY_KEY), shell_complete=complete_partitions, metavar="N",
-        help="Send all records to partition N. -1: the key selects the partition, and the partitions of --json "
-        "are ignored.  [default: the partition of --json, or by key]"),
+        help="Send all records to partition N. If N is -1, the key of each record selects the partition, even if the "
+        "record's line of JSON contains a partition.  [default: the partition in the line of JSON, or by key]"),
     RECORD("--partitioner", type=click.Choice(PARTITIONER_NAMES),
         help="How a key selects a partition.  [default: murmur2, as in Kafka]"),
     RECORD("-t", "--topic", type=topic_name, shell_complete=complete_topics, metavar="TOPIC",
-        help="The topic. With -t, all arguments are FILES."),
+        help="The topic. With -t, all arguments are FILES. Without -t, the first argument is the topic."),
     SENDING("-z", "--codec", synonyms=["--compression-codec"], type=click.Choice(CODEC_NAMES),
         help="The compression codec.  [default: none]"),
     SENDING("--acks", synonyms=["--request-required-acks"], type=click.Choice(ACKS),

@@ -101,7 +101,7 @@ def _loads(line: bytes) -> object:
     except json.JSONDecodeError as error:
         raise ValueError(f"not JSON: {error.msg} at column {error.pos + 1}") from None
     except RecursionError:
-        raise ValueError("nested too deeply") from None
+        raise ValueError("the JSON is nested too deeply") from None
 
 
 def _check_names(fields: Mapping[str, object], known: Collection[str]) -> None:

@@ -55,7 +55,7 @@ def parse_unpack(description: str) -> Unpack:
         if letter not in LETTERS:
             raise UnpackError(f"{letter!r} is not a letter of unpack; the letters are {' '.join(LETTERS)}", position)
         if description[:position].rstrip(" x")[-1:] in ("s", "$") and letter not in " x":
-            raise UnpackError("no letter can follow s or $, because no bytes remain", position)
+            raise UnpackError("in unpack, no letter can follow s or $: no bytes remain after these letters", position)
         if letter in "<>":
             order = letter
         elif letter in NUMBERS:

@@ -229,10 +229,14 @@ def resource_options(*, filters: bool) -> Callable[[Command], Command]:
     search.
     """
     patterns = member_of(AclPatternType, () if filters else (AclPatternType.ANY, AclPatternType.MATCH))
-    words = "literal, prefixed, any or match" if filters else "literal or prefixed"
+    words = (
+        "literal, prefixed, any (both types) or match (all ACLs that apply to a resource with this name)"
+        if filters
+        else "literal (the whole name) or prefixed (the beginning of the name)"
+    )
     pattern_option = click.option(
         "--resource-pattern-type", "pattern", type=patterns, default="literal", show_default=True, metavar="TYPE",
-        help=f"How the names above apply to resources: {words}.",
+        help=f"The type of the names in --topic, --group and --transactional-id: {words}.",
     )  # fmt: skip
 
     def decorate(command: Command) -> Command:

@@ -143,7 +143,7 @@ def _confirm(acls: Sequence[AclBinding]) -> None:
         click.echo(_sentence(acl), err=True)
     click.echo(f"Remove {plural(len(acls), 'ACL')}? [y/N] ", err=True, nl=False)
     answer = sys.stdin.readline()
-    if not sys.stdin.isatty():  # On a terminal, the user's Enter has ended this line already.
+    if not sys.stdin.isatty():  # Without a terminal, no Enter key has ended the line of the question.
         click.echo(err=True)
     if answer.strip().lower() not in ("y", "yes"):
         raise CliError("removed nothing; answer y to remove the ACLs, or add --force")

@@ -21,7 +21,7 @@ def password_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """Add the options for a password to a command that takes `password` and `password_file`."""
     file = click.option(
         "--password-file", type=NewPath(), metavar="FILE",
-        help="The file with the password in its first line; - is standard input.",
+        help="The file whose first line is the password. Use - to read the password from standard input.",
     )  # fmt: skip
     return file(click.option("--password", help="The password. Other users of this computer can see it.")(command))
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from hmb.client.admin import ClientQuotaEntity
 
 COLUMNS = ("user", "client_id", "ip", "quota", "value")
-DEFAULT = "<default>"  # The commands print this name for a default quota, for example one of --user-defaults.
+DEFAULT = "<default>"  # The commands print this name for the default quota of users, client ids or IP addresses.
 NAMES = [str(key) for key in QuotaKey]
 ENTITY_OPTIONS = "--user, --client-id, --ip, or a default such as --user-defaults"
 
@@ -84,9 +84,10 @@ def _assignment(text: str) -> tuple[str, float]:
 
 @click.group()
 def command() -> None:
-    """List, set and delete quotas: how much clients may use.
+    """List, set and delete quotas: limits for users, client ids and IP addresses.
 
-    A quota applies to a user, to a client id, to both together, or to an IP address.
+    For example, a quota can limit the bytes that the user alice may send in one second. A quota can also apply to a
+    user and a client id together.
     """
 
 
@@ -114,9 +115,13 @@ def set_(
 ) -> None:
     """Set quotas of one entity. Other quotas of the entity stay as they are.
 
-    The names producer_byte_rate and consumer_byte_rate mean bytes of records in one second. request_percentage means
-    percent of the time of one thread. controller_mutation_rate means new and deleted partitions in one second. With
-    --ip, connection_creation_rate means new connections in one second.
+    producer_byte_rate and consumer_byte_rate limit the bytes of records that clients send or receive in one second.
+
+    request_percentage limits the time that the broker's threads use. The number 100 is all the time of one thread.
+
+    controller_mutation_rate limits the number of partitions that are created or deleted in one second.
+
+    With --ip, connection_creation_rate limits the number of new connections in one second.
     """
     _check_keys(entity, [key for key, _ in quotas])
     _alter(entity, dict(quotas), client)

@@ -53,7 +53,7 @@ def monitoring_ports(
         raise _refused(error) from error
     except OSError as error:
         places = " and ".join(f"{it.host}:{it.port}" for it in wanted)
-        raise CliError(f"cannot open the port for state, page or metrics ({places}): {error.strerror}") from error
+        raise CliError(f"cannot open the port of --state, --ui or --metrics ({places}): {error.strerror}") from error
     try:
         yield ports
     except PublicAddressError as error:  # In the `with` block, `ports.start` found that no user has a password.

@@ -278,7 +278,7 @@ def _refuse_response(wire: memoryview, data: memoryview, expected: Expected) -> 
     hint = f"; they could be {shown}" if candidates else ""
     what = "" if expected.is_response else f"these {len(wire)} bytes are not a request, and "
     what += "a response does not contain its API"
-    raise CliError(f"{what}: name its API and version with --api and --version{hint}", USAGE)
+    raise CliError(f"{what}: set the API and version of the response with --api and --version{hint}", USAGE)
 
 
 def _are_records(data: memoryview) -> bool:

@@ -49,8 +49,8 @@ from hmb.protocol.messages.api_versions import ApiVersionsResponse
 from .frames import WireFrame, request_frame
 from .readdressing import Address, holds_addresses, readdressed
 
-MAX_KEPT = 4 << 20  # bytes of a frame that a stream keeps
-MAX_FRAME = 1 << 28  # bytes; a larger number in a size field is probably text: by default, brokers accept up to 100 MB
+MAX_KEPT = 4 << 20  # bytes; a stream keeps at most this many bytes of each frame
+MAX_FRAME = 1 << 28  # bytes; a larger size is probably wrong, because brokers accept at most 100 MB by default
 MAX_OPEN = 10_000  # requests without a response; a Kafka client has at most five by default
 ENCRYPTED = "the messages are encrypted (TLS), and `hmb sniff` can read them only with --tls-key"
 _REQUEST_HEAD = Struct(">ihhi")  # size, api key, version, correlation id

@@ -133,7 +133,7 @@ def _repeat(piece: bytearray, row: bytes, base: int, offset: int, number: int) -
     """
     end = offset - base
     if not row or not len(piece) <= end <= MAX_REPEATED:
-        raise HexError(f"line {number}: the rows that the line `*` stands for cannot end at offset {offset:x}")
+        raise HexError(f"line {number}: the line `*` cannot stand for rows up to offset {offset:x}")
     while len(piece) < end:
         piece += row[: end - len(piece)]
 

@@ -225,7 +225,7 @@ class Proxy:
         try:
             _pump(client, broker, requests)
         finally:
-            back.join()  # This wait ends when the broker closes its side, or when the command shuts the sockets.
+            back.join()  # The thread ends when the broker closes the connection, or `close` shuts all sockets down.
 
     # Threads and sockets
 
@@ -240,7 +240,8 @@ class Proxy:
                     self._threads.discard(thread)
 
         thread = threading.Thread(target=run, name=name, daemon=True)
-        with self._lock:  # `close` can join a thread only after its start, so `_threads` contains only started threads.
+        # Without the lock, a new thread could end before it is added to `_threads`, and would then never be removed.
+        with self._lock:
             thread.start()
             self._threads.add(thread)
         return thread

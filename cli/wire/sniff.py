@@ -69,7 +69,7 @@ def listen_address(text: str) -> str:
     "--api", "apis", type=api, metavar="API", multiple=True,
     help="Show only messages of this API (a name or a number). The option can be repeated.", shell_complete=complete_api
 )
-@click.option("-v", "--verbose", is_flag=True, help="Show all fields, one a line.")
+@click.option("-v", "--verbose", is_flag=True, help="Show all fields of each message, with one field on each line.")
 @click.option("--hex", "as_hex", is_flag=True, help="Show all fields with their bytes.")
 @json_option
 def command(
@@ -83,9 +83,9 @@ def command(
 ) -> None:
     """Run a proxy between clients and a broker, and print all messages that pass through it.
 
-    Let clients connect to the address of --listen instead of the broker's address. The command prints each request
-    (->) and each response (<-) as one line. In responses, the proxy replaces the addresses of brokers with its own
-    addresses, so that clients connect only to the proxy. The proxy also forwards bytes that it cannot decode.
+    Clients must connect to the proxy's address (--listen) instead of the broker's address. The command prints each
+    request (->) and each response (<-) as one line. In responses, the proxy replaces the addresses of brokers with its
+    own addresses, so that clients connect only to the proxy. The proxy also forwards bytes that it cannot decode.
     Ctrl-C ends the command.
 
     The proxy can read encrypted messages only with --tls-key. To set how the proxy itself connects to the broker,

@@ -16,11 +16,13 @@ from drawing import Box, Drawing, Tone
 
 from hmb.protocol.annotate import Line, meaning
 
-CELL, HIGH = 25.0, 24.0  # pixels: the width and the height of one byte
+CELL, HIGH = 25.0, 24.0  # pixels: the width and the height of the box of one byte
 ROW = 28.0  # pixels between the tops of two rows
-POSITION, BYTES, NAME = 34.0, 42.0, 250.0  # pixels: where the position ends, where the bytes and the name begin
-MAX_BYTES = 8  # in one row; a longer field continues in the next row
-LONGEST = 33  # characters of a name with its value
+# x coordinates in pixels. In each row, the field's position (a number) ends at x = 34, the field's bytes begin at
+# x = 42, and the field's name begins at x = 250.
+POSITION, BYTES, NAME = 34.0, 42.0, 250.0
+MAX_BYTES = 8  # the maximum number of bytes in one row; a longer field continues in the next row
+LONGEST = 33  # the maximum number of characters in a text with a field's name and value: `batch_length = 85`
 
 
 def draw_fields(drawing: Drawing, lines: Iterable[Line], top: float, tone_of: Callable[[str], Tone]) -> list[Box]:

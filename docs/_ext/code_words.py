@@ -9,7 +9,7 @@ For example, a page can show `group.consumer.heartbeat.interval.ms` in two lines
     group.consumer.
     heartbeat.interval.ms
 
-In code with the CSS class `divided`, this module allows line breaks in words of any length.
+In code with the CSS class `divided`, this module allows line breaks even in short words.
 """
 
 from __future__ import annotations

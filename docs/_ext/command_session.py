@@ -155,10 +155,10 @@ class CommandSession:
 
 
 def _with_ports(text: str, before: int, after: int) -> str:
-    """Return `text` with other port numbers: `before` becomes `after`, `before + 1` becomes `after + 1`.
+    """Return `text` with new port numbers. The function replaces PORTS consecutive port numbers.
 
-    PORTS is the number of ports that the function replaces. For example, if PORTS is 4, the last replaced port is
-    `before + 3`. It becomes `after + 3`.
+    For example, PORTS is 4, `before` is 9500, and `after` is 9092. The ports 9500 to 9503 become 9092 to
+    9095.
     """
     moved = {str(before + n): str(after + n) for n in range(PORTS)}
     return re.sub(r"(:|port=)(\d+)\b", lambda found: found[1] + moved.get(found[2], found[2]), text)

@@ -1,4 +1,4 @@
-"""Defines the directive `essay`, and converts docstrings to reStructuredText for autodoc.
+"""Shows a module's docstring on a page, and converts docstrings for autodoc, a part of Sphinx.
 
 An author writes these two lines into a page to show the docstring of the module `hmb.storage.segment`:
     ```{essay} hmb.storage.segment

@@ -37,11 +37,11 @@ from sphinx.util.docutils import SphinxDirective
 from tones import ON_LIGHT, Tone
 
 Anchor = Literal["start", "middle", "end"]
-TEXT_SIZE = 15.0  # pixels
-LETTER = 0.56  # the mean width of a letter, divided by the size of the text
-WIDE_LETTER = 0.72  # the mean width of a capital letter, an m or a w, divided by the size of the text
+TEXT_SIZE = 15.0  # pixels, the usual font size
+LETTER = 0.56  # the mean width of a letter, divided by the font size
+WIDE_LETTER = 0.72  # the mean width of wide letters (m, w and all capital letters), divided by the font size
 BOLD = 1.1  # the width of a bold text, divided by the width of the same text in regular letters
-LINE = 1.25  # the distance between two lines, divided by the size of the text
+LINE = 1.25  # the distance from one line of text to the next, divided by the font size
 PADDING = 4.0  # pixels between the edge of a box and its text
 HEAD = 8.0  # pixels, the length of the head of an arrow
 MARGIN = 6.0  # pixels around the shapes of a drawing
@@ -167,7 +167,10 @@ class Drawing:
         tone: Tone = "plain",
         strong: bool = False,
     ) -> None:
-        """Write one line of text. `y` is its baseline. Raises DrawingError if the text leaves the canvas."""
+        """Write one line of text. Raises DrawingError if the text leaves the canvas.
+
+        The bottom of letters such as a and b is at the y coordinate `y`.
+        """
         wide = width_of(words, size) * (BOLD if strong else 1)
         left = {"start": x, "middle": x - wide / 2, "end": x - wide}[anchor]
         self._check(Point(left, y - size * 0.8), Point(left + wide, y))

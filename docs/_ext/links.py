@@ -87,10 +87,10 @@ def forget_page(_app: Sphinx, env: BuildEnvironment, page: str) -> None:
 
 
 def merge_pages(_app: Sphinx, env: BuildEnvironment, pages: Iterable[str], other: BuildEnvironment) -> None:
-    """Add the links of the pages that another process has read.
+    """Copy the links of `pages` from the environment `other` to the environment `env`.
 
-    Sphinx can read pages in several processes at the same time. For each of these processes, it calls this function
-    with the process's environment, `other`.
+    Sphinx can read pages in several processes. Each process stores its links in a separate environment.
+    Sphinx then calls this function for each process.
     """
     theirs = links_of(other)
     links_of(env).update({page: theirs[page] for page in pages if page in theirs})
@@ -192,11 +192,11 @@ def finish(app: Sphinx, error: Exception | None) -> None:
 def store(path: Path, results: Iterable[dict[str, Any]]) -> None:
     """Write `links.txt` from the results of `linkcheck`, the builder of Sphinx that opens all links.
 
-    The file `links.txt` contains an entry for each link to another site: a date and a state. If a link works, its
-    entry gets the current date. If a link fails, its old entry stays.
+    The file `links.txt` contains a line for each link to another site. If the link works, the line gets the
+    current date and the state `answered`. If the link fails, the old line stays.
 
-    A failing link without an old entry gets a new entry, with the current date and the state `listed`. This state
-    means that the link has never worked.
+    A failing link without an old line gets the current date and the state `listed`: the linked site has
+    never answered.
     """
     known, entries = read_entries(path), {}
     for result in results:

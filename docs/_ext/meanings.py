@@ -1,7 +1,7 @@
 """The directive `meanings` shows a table of options. A dictionary in the code contains the meaning of each option.
 
-For example, the dictionary SOURCE_OPTIONS contains the options of HMB's data source for Spark. To show these
-options as a table, a page contains the following lines:
+With the directive `meanings`, a page shows a dictionary of options as a table. For example, the following lines
+show the options of HMB's data source for Spark:
 ```{meanings} hmb.spark.option_names:SOURCE_OPTIONS
 ```
 """

@@ -20,8 +20,8 @@ benchmark has no result file yet, the page states this.
 The directives `measured` and `measured-plot` add a caption with the result file, the benchmark command, the commit of
 HMB, and the machine.
 
-`thesis-figures` shows the results in the bachelor thesis on which HMB is based. The file bench/thesis/cells.py contains
-these results.
+The directive `thesis-figures` shows benchmark results of the bachelor thesis on which HMB is based. The file
+bench/thesis/cells.py contains these results.
 """
 
 from __future__ import annotations
@@ -142,7 +142,8 @@ def _picture(figure: Any, name: str) -> nodes.raw:
 def _source(name: str, document: dict[str, Any]) -> nodes.caption:
     """Return the caption below tables and charts: the result file, the command, the commit and the machine."""
     commit, *changes = (document["commit"] or "unknown").split(maxsplit=1)
-    at = " ".join([commit[:10], *changes])  # If the files of the run differed from the commit, "and changes" follows.
+    # For example, `at` is "0123456789". If files had changed since this commit, `at` is "0123456789 and changes".
+    at = " ".join([commit[:10], *changes])
     machine = document["machine"]
     place = f", commit {at}; {machine['cores']} cores, {machine['cpu']}"
     return nodes.caption("", "", nodes.Text(f"{name}: "), nodes.literal(text=document["command"]), nodes.Text(place))

@@ -1,4 +1,4 @@
-"""Draws a sequence: several participants, and the messages between them in the order of time.
+"""Draws sequence diagrams, which show the messages that several participants send to each other.
 
 For example, a producer sends one batch, and the broker responds:
     sequence = Sequence(Lane("producer", "blue"), Lane("broker", "amber"))
@@ -21,12 +21,12 @@ from typing import NamedTuple
 
 from drawing import Drawing, Tone, width_of
 
-SMALL = 13.0  # pixels, the size of the texts between the vertical lines
+SMALL = 13.0  # pixels, the font size of the texts between the vertical lines
 HEADER = 36.0  # pixels, the height of the boxes with the names
 ROW = 34.0  # pixels between two rows
 MARGIN = 8.0  # pixels between the edge of the canvas and the shapes
-BAR = 9.0  # pixels, the width of the bar of a wait
-NOTE = 24.0  # pixels, the height of a note
+BAR = 9.0  # pixels, the width of a bar, which shows how long a participant waits
+NOTE = 24.0  # pixels, the height of the box around a note
 CLEARANCE = 4.0  # pixels between a text and a vertical line
 
 
@@ -38,9 +38,9 @@ class Lane(NamedTuple):
 
 
 class Row(NamedTuple):
-    """A row with a message from the participant number `source` to the participant number `target`.
+    """A row with a message from participant `source` to participant `target`, or with a note.
 
-    If both numbers are equal, the row is a note about this participant.
+    The fields `source` and `target` contain the numbers of participants. In a note, the two numbers are equal.
     """
 
     source: int
@@ -51,11 +51,12 @@ class Row(NamedTuple):
 
 
 class Wait(NamedTuple):
-    """A bar that shows how long one participant of the drawing waits.
+    """A bar that shows how long one participant of a drawing waits.
 
-    Each participant has a vertical line, its lane. The bar is on the lane with the number `lane`. The messages of
-    the drawing are rows from top to bottom. The bar begins at the row with the number `first`, and ends at the row
-    with the number `last`.
+    The drawing has a vertical line for each participant, numbered from 0 at the left. It has a row for each
+    message or note, numbered from 0 at the top.
+
+    The bar is on line number `lane`. It begins at row number `first` and ends at row number `last`.
     """
 
     lane: int
@@ -74,7 +75,7 @@ class Sequence:
         self._numbers = {lane.name: number for number, lane in enumerate(lanes)}
         self._rows: list[Row] = []
         self._waits: list[Wait] = []
-        self._open: dict[int, int] = {}  # lane -> the row at which its wait has begun
+        self._open: dict[int, int] = {}  # a waiting participant's number -> the number of the row where the wait began
 
     def message(self, source: str, target: str, text: str, *, tone: Tone = "plain", dashed: bool = False) -> None:
         """Add a message. The drawing shows it as an arrow from the lane `source` to the lane `target`.
@@ -84,30 +85,34 @@ class Sequence:
         self._rows.append(Row(self._numbers[source], self._numbers[target], text, tone, dashed))
 
     def note(self, lane: str, text: str, *, tone: Tone | None = None) -> None:
-        """Add a text about the participant `lane`. Without `tone`, the text has the participant's color."""
+        """Add a box with `text` for the participant named `lane`.
+
+        Without `tone`, the box has this participant's color.
+        """
         number = self._numbers[lane]
         self._rows.append(Row(number, number, text, tone or self._lanes[number].tone, False))
 
     def begin_wait(self, lane: str) -> None:
-        """Begin a wait of the participant `lane` at the newest row of the drawing.
+        """Begin the bar that shows the wait of the participant named `lane`.
 
-        The drawing shows the wait as a bar. If a wait has already begun, do nothing.
+        The bar begins at the message or note that was added last. If this wait has already begun, do nothing.
         """
         self._open.setdefault(self._numbers[lane], len(self._rows) - 1)
 
     def end_wait(self, lane: str) -> None:
-        """End the wait of the participant `lane` at the newest row of the drawing.
+        """End the bar that shows the wait of the participant named `lane`.
 
-        The drawing shows the wait as a bar. If no wait has begun, do nothing.
+        The bar ends at the message or note that was added last. If no wait has begun, do nothing.
         """
         number = self._numbers[lane]
         if number in self._open:
             self._waits.append(Wait(number, self._open.pop(number), len(self._rows) - 1))
 
     def drawing(self, about: str) -> Drawing:
-        """Return the picture. Its text alternative begins with the sentence `about`.
+        """Return the picture, with a description for readers who cannot see it.
 
-        Raises DrawingError if a text does not fit into the picture.
+        The description begins with the sentence in `about`. Raises DrawingError if a text does not fit into the
+        picture.
         """
         box = self._gap - 2 * MARGIN
         width = 2 * MARGIN + box + self._gap * (len(self._lanes) - 1)
@@ -138,9 +143,9 @@ class Sequence:
     def _span(self, row: Row, xs: list[float]) -> tuple[float, float]:
         """Return the x coordinates of the left end and the right end of a row's text.
 
-        Usually, the text is above the middle of the arrow. If the arrow crosses other lanes, a lane could run
-        through the text there. A short text is therefore placed between the sender's lane and the next lane. A text
-        that would not be completely on the canvas is moved to the left or to the right.
+        Usually, the text is above the middle of the arrow. If the arrow crosses the vertical lines of other
+        participants, a short text is placed between the sender's line and the next line. A text that would leave the
+        canvas is moved to the left or to the right.
         """
         wide = width_of(row.text, SMALL) + (2 * MARGIN if row.source == row.target else 0)
         middle = (xs[row.source] + xs[row.target]) / 2

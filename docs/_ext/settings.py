@@ -4,7 +4,8 @@ For example, an author writes these two lines into a page to show the settings o
 ```{settings} hmb.broker.config.broker:TOPIC_KEYS
 ```
 
-With the option `:only:`, the table shows only the named settings:
+The directive `settings` shows a table of settings. With the option `:only:`, the table contains only the settings that
+the option lists:
     ```{settings} hmb.broker.config.broker:TOPIC_KEYS
     :only: retention.ms retention.bytes
     ```
@@ -50,7 +51,7 @@ class Settings(TableDirective):
         self.state.nested_parse(StringList([f"| {' | '.join(line)} |" for line in lines], source=source), 0, node)
         for each in list(node.findall(nodes.row)):
             for name in each.children[0].findall(nodes.literal):
-                name["classes"].append("divided")  # code_words.py allows a narrow page to divide the name
+                name["classes"].append("divided")  # code_words.py allows line breaks inside names with this CSS class
         return [node]
 
 

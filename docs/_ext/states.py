@@ -30,10 +30,10 @@ WIDTH, HEIGHT, GAP = 190, 36, 40  # pixels: the width and the height of a box, a
 MAX_WORDS = 2  # the greatest number of words in a label; a longer label does not fit into a box
 LANE = 24  # pixels between two arrows on the same side
 CLEARANCE = 9  # pixels between the middle of a number and a line
-# The picture draws each state as a box. An arrow begins at the side of one box and ends at the side of another box. The
-# numbers say how far from the middle of the side an arrow begins or ends, in pixels. For example, 6 means 6 pixels
-# below the middle, and -6 means 6 pixels above it. The numbers differ, so that an arrow that begins at a box does not
-# hide an arrow that ends there.
+# The picture shows each state as a box. On the right of the boxes, an arrow begins 6 pixels below the middle of a box's
+# right side. It ends 6 pixels above the middle of another box's right side. If one arrow begins and another arrow ends
+# at the same box, the two arrows therefore do not cover each other. On the left, an arrow begins 12 pixels and ends 3
+# pixels below the middle of a left side.
 BEGIN_RIGHT, END_RIGHT = 6, -6
 BEGIN_LEFT, END_LEFT = 12, 3
 # An arrow from a box to itself leaves the box's left side 14 pixels above the middle, and returns 4 pixels above the
@@ -62,7 +62,10 @@ class Arrow(NamedTuple):
 
 
 class Route(NamedTuple):
-    """An arrow beside the boxes: it leaves a box sideways, goes up or down at `x`, and enters a box sideways."""
+    """The path of an arrow beside a column of boxes.
+
+    From a box, the arrow runs sideways to the x coordinate `x`, up or down, and sideways back to a box.
+    """
 
     arrow: Arrow
     x: float
@@ -145,10 +148,10 @@ def _straight(drawing: Drawing, arrow: Arrow, x: float) -> None:
 
 
 def _route(arrow: Arrow, x: float) -> Route:
-    """Return the route of an arrow that runs beside the boxes.
+    """Return the route of an arrow that runs beside a column of boxes.
 
-    The boxes are one below the other. From the box of the old state, the arrow runs sideways to the x coordinate
-    `x`. It then runs up or down, and back to the box of the new state.
+    From the box of the old state, the arrow runs sideways to the x coordinate `x`. It then runs up or down,
+    and finally sideways to the box of the new state.
     """
     begin, end = (BEGIN_RIGHT, END_RIGHT) if arrow.after > arrow.before else (BEGIN_LEFT, END_LEFT)
     if not arrow.length:
@@ -179,7 +182,7 @@ def _height_of_number(route: Route, edge: float, routes: list[Route]) -> float:
     """
     low, high = sorted((route.begin, route.end))
     middle = (low + high) / 2
-    beside = route.x + LANE / 2  # where the number is
+    beside = route.x + LANE / 2  # the approximate x coordinate of the number that the picture shows beside the arrow
     crossing = [other for other in routes if min(edge, other.x) < beside < max(edge, other.x)]
     lines = [y for other in crossing for y in (other.begin, other.end)]
     places = sorted(range(int(low) + CLEARANCE, int(high) - CLEARANCE), key=lambda y: abs(y - middle))

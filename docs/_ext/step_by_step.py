@@ -1,6 +1,6 @@
 """The directive `step-by-step` shows a process in steps. Each step has a drawing and a caption.
 
-For example, a page shows how HMB finds an offset:
+An author writes these lines into a page to show step by step how HMB finds an offset:
     ```{step-by-step} steps/index_lookup.py:steps
     A look-up of offset 8011
     ```
@@ -8,17 +8,17 @@ For example, a page shows how HMB finds an offset:
 The directive `step-by-step` has an argument of two parts: the path of a Python file, relative to the page, and
 the name of a function in this file. The text below the argument is the title of the drawings.
 
-When Sphinx builds the page, it calls this function. The function runs HMB's own code and draws the state after
-each step. It returns a list of `Step`.
+Sphinx calls the function named in the directive `step-by-step`. This function runs HMB's own code,
+draws the result of each step, and returns a list of `Step` objects.
 
 A page contains all steps of a process, one below the other. A reader sees all of them on paper, in the EPUB, and in a
 browser without JavaScript. In a browser with JavaScript, the script `_static/step-by-step.js` shows one step at a time,
 and adds the buttons "back" and "next". When the steps have the keyboard focus, the left and the right arrow key work
 like these buttons.
 
-Each caption names the thing that it describes, so that a reader understands it without the other captions. Each
-drawing has a text alternative (drawing.py). All drawings of a process have the same size. So the rest of the
-page does not move when the reader goes to the next step.
+Each caption is clear without the other captions. Each drawing has a text alternative: a description for
+readers who cannot see the drawing (drawing.py). All drawings of a process have the same size, so the
+rest of the page does not move when the reader goes to the next step.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from sphinx.application import Sphinx
 
 
 class Step(NamedTuple):
-    """One moment of a process: a caption of one to three sentences, in Markdown, and the drawing of the state."""
+    """One step of a process: a drawing, and a caption of one to three sentences in Markdown."""
 
     caption: str
     drawing: Drawing

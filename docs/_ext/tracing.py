@@ -36,24 +36,23 @@ from drawing import DrawingError, Tone
 Locals: TypeAlias = Mapping[str, Any]
 Text: TypeAlias = str | Callable[[Locals], str]  # a text, or a function that makes it from the call's local variables
 
-PATIENCE = 60.0  # seconds; a run that has not made the expected calls after this time is an error
+PATIENCE = 60.0  # seconds, the maximum time that `wait_for_calls` waits for the calls of a function
 
 
 class Watched(NamedTuple):
     """A function whose calls are recorded, and the way in which a drawing shows these calls.
 
-    Each participant of the drawing, for example a broker or a log, has a lane: a vertical line. The drawing shows a
-    call as an arrow from the lane of the caller to the lane of the called function.
+    In the drawing, each participant has a lane: a vertical line. For example, a broker or a log is a participant. A
+    call is an arrow from the caller's lane to the lane of the called function.
 
     - `lane` is the name of the participant to which the function belongs. If `lane` is empty, the drawing does not
       show the call.
     - `text` is the text of the arrow.
-    - `caller` is the name of the participant that makes the call, for example "producer". If another recorded
-      function makes the call, the arrow begins at the lane of that function instead.
-    - `reply` is the text of a second arrow, which shows the return of the function. This arrow points to the lane
-      of the caller. If `reply` is empty, the drawing has no second arrow.
-    - `waits` is true if the drawing shows that the caller waits. A bar on the caller's lane then lasts from the
-      call to the return.
+    - `caller` is used only if no recorded function makes the call. It is the name of the participant at whose lane
+      the arrow begins, for example "producer".
+    - `reply` is the text of a second arrow, which points back to the caller's lane. This arrow shows the return of
+      the function. If `reply` is empty, the drawing has no second arrow.
+    - `waits` is true if a bar on the caller's lane shows the time from the call to the return.
     """
 
     function: Callable[..., Any]
@@ -68,13 +67,12 @@ class Watched(NamedTuple):
 class Event(NamedTuple):
     """The beginning or the end of a recorded call of a function.
 
-    The field `watched` describes the called function.
-
-    The fields `lane`, `caller` and `text` contain texts. If the field of `watched` with the same name is a
-    function, `traced` calls this function with the local variables of the recorded call to make the text.
+    The field `watched` describes the called function. For example, `watched.text` is a text, or a function
+    that makes a text from the local variables of the call. The fields `lane`, `caller` and `text` of the
+    event contain the finished texts.
     """
 
-    moment: float  # seconds since a moment that is the same for all events
+    moment: float  # the time of the event in seconds, as `time.monotonic()` returns it
     thread: str
     watched: Watched
     lane: str
@@ -132,8 +130,9 @@ def add_calls(sequence: sequences.Sequence, events: Sequence[Event]) -> None:
     A lane is the vertical line of a participant, for example of a broker. If the caller and the called function
     have the same lane, the drawing shows the text of the call on this lane, without an arrow.
 
-    If no recorded function makes the call, the arrow begins at the lane `event.caller`, for example "producer".
-    If `event.caller` is empty, the arrow begins at the `lane` of the thread's first event.
+    If no recorded function makes the call, the arrow begins at the lane with the name `event.caller`, for example
+    "producer". If `event.caller` is empty, the arrow begins at the lane of the first recorded function that the
+    same thread called.
     """
     threads: dict[str, _Thread] = {}
     for event in events:
@@ -152,12 +151,13 @@ def add_calls(sequence: sequences.Sequence, events: Sequence[Event]) -> None:
 
 
 class _Thread(NamedTuple):
-    """A thread whose calls the drawing shows.
+    """A thread whose recorded calls a drawing shows.
 
-    The list `lanes` is a call stack of the recorded functions that the thread is executing. For each function, it
-    contains the name of the function's participant, for example "broker". The newest call is at the end.
+    In the drawing, each recorded function belongs to a participant. The list `lanes` contains the
+    participants of the recorded functions that the thread is executing. For example, if a function of
+    "broker" has called a function of "log", `lanes` is ["broker", "log"].
 
-    `home` is the name of the participant to which the first recorded function of the thread belongs.
+    The thread's first recorded function belongs to the participant `home`.
     """
 
     home: str

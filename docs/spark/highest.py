@@ -1,9 +1,9 @@
-"""Reads temperatures of cities from one topic, and writes each new highest temperature to another topic.
+"""Finds the highest temperature of each city in a topic, and writes each new maximum to another topic.
 
 Usage: python highest.py SERVERS CHECKPOINT
 
 In the topic `weather`, the key of a record is a city, and the value is a temperature. The folder CHECKPOINT
-keeps each city's highest temperature for the program's next start.
+stores each city's highest temperature. A restarted program continues with these temperatures.
 """
 
 import sys

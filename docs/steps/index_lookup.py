@@ -50,7 +50,7 @@ def look_up() -> Found:
         searched = search(path, WANTED)
         position = searched.entry[1] if searched.entry else 0
         if segment.offset_index.lookup(WANTED).position != position:
-            raise AssertionError("the broker and hmb index-inspect find different entries")
+            raise AssertionError("the broker and the command `hmb index-inspect` find different index entries")
         with IndexReader(path) as index:
             entries = [index[number] for number in range(len(index))]
         return Found(

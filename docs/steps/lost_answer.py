@@ -3,9 +3,9 @@
 When the response of a Produce request is lost, the producer sends the request again. Sequence numbers prevent a
 duplicate in the log.
 
-The network is simulated, but the logs are real logs of HMB, which check the sequence number of each batch. The
-tuple `SENT` contains the requests of one producer, and `WITHOUT_IDS` those of a second producer. The field
-`fate` of a request says whether the network loses the request, loses the response, or loses nothing.
+The network is simulated, but the logs are real logs of HMB. The tuple `SENT` contains the requests of an
+idempotent producer. The tuple `WITHOUT_IDS` contains the requests of a producer without idempotence. For each
+request, the field `fate` says whether the network loses the request, its response, or nothing.
 """
 
 from __future__ import annotations

@@ -134,7 +134,7 @@ class ClassicRun:
             self.answered[name] = f"Heartbeat: {error.code.name}"
 
     def settle(self) -> None:
-        """Let the members handle the group's responses. Tell the group that all its records are on disk."""
+        """Finish the group's work: pass its responses to the members, and act as if its records were on disk."""
         self.group.tick(0)
         while self.group.writes or self.group.responses:
             responses, writes = self.group.responses.copy(), self.group.writes.copy()

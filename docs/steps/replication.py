@@ -101,10 +101,10 @@ def rules_of_lab() -> Any:
 
 
 def draw(act: Act, safe: ReplicatedPartition, fast: ReplicatedPartition) -> Drawing:
-    """Draw the logs of the three brokers, the high watermark, and the records that the leader has acknowledged.
+    """Draw three logs, the high watermark, and the records that the leader has acknowledged.
 
-    `safe` is the simulation with acks=all, and `fast` is the simulation with acks=1. The logs and the high
-    watermark are those of `safe`. The acknowledged records are shown for both simulations.
+    The drawing shows two simulations: `safe` with acks=all, and `fast` with acks=1. From `safe`, it shows the
+    logs, the high watermark and the acknowledged records. From `fast`, it shows the acknowledged records.
     """
     drawing = Drawing(WIDTH, HEIGHT, in_words(act, safe, fast))
     for row, name in enumerate(safe.replicas):

@@ -143,9 +143,11 @@ class RequestContext(NamedTuple):
     header: RequestHeader
     client: ConnectedClient
     account: Account = UNCOUNTED  # the memory that this request has reserved
-    may_describe: MayDescribe = everything  # whether the client may see a topic; a guard sets this
-    # This function returns whether the client may create a topic. A guard, which checks the client's ACLs, replaces the
-    # default.
+    # This function returns whether the client may see a topic. The default allows all topics. If the broker has ACLs,
+    # security/acls/group_guards.py replaces the default.
+    may_describe: MayDescribe = everything
+    # This function returns whether the client may create a topic. The default allows all topics. If the broker has
+    # ACLs, security/acls/group_guards.py replaces the default.
     may_create: Callable[[str], bool] = lambda name: True
 
     @property

@@ -17,7 +17,9 @@ from hmb.protocol.errors import KafkaError
 
 LOGGER = logging.getLogger(__name__)
 Task = Callable[[], None]
-CONFIG_CHECK_INTERVAL = 1.0  # seconds between two checks whether a client has changed the interval of a task
+# The housekeeper waits at most this time (in seconds). It then reads the intervals of its tasks again, because a client
+# can change them.
+CONFIG_CHECK_INTERVAL = 1.0
 
 
 class Housekeeper:

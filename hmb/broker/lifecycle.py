@@ -214,7 +214,7 @@ class BrokerServer:
         `cancel_start`.
         """
         if self._server is not None or self._is_stopped:
-            raise RuntimeError("a BrokerServer starts once; create a new BrokerServer with the same data directory")
+            raise RuntimeError("this BrokerServer cannot start again; create a new one with the same data directory")
         limit = descriptors.raise_limit()
         OPEN_FILES.limit = descriptors.for_files(limit)
         memory = RequestMemory(self._config.queued_max_bytes)

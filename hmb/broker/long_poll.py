@@ -24,7 +24,7 @@ from hmb.broker.context import RequestContext
 from hmb.storage.watchers import Watcher, Watchers
 
 LOG_CHECK_INTERVAL = 1.0  # seconds between two checks of the logs by a waiting request
-NO_RECORDS = memoryview(b"")  # the field `records` of a partition if the response contains no record of the partition
+NO_RECORDS = memoryview(b"")  # the value of the field `records` if the response contains no records of a partition
 
 
 class Poll(Protocol):

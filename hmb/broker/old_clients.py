@@ -50,7 +50,7 @@ class ByteBudget:
 
     def __init__(self, size: int) -> None:
         self._size = self._free = size
-        self._changed = threading.Condition()  # guards _free; a thread that holds it takes no other lock
+        self._changed = threading.Condition()  # guards `_free`; a thread that holds this lock takes no other lock
 
     @contextmanager
     def reserved(self, size: int, timeout: float) -> Iterator[None]:
@@ -72,7 +72,9 @@ class ByteBudget:
 
 
 CONVERTED = ByteBudget(MAX_CONVERSION_MEMORY)
-PATIENCE = 60.0  # longest wait for memory in seconds; a client that does not read is disconnected earlier
+# A thread waits at most this number of seconds for free memory. If a client reads nothing, the broker closes the
+# connection after about 30 seconds (network/sending.py), and frees the memory for the client's response.
+PATIENCE = 60.0
 
 
 class ConvertedRecords:

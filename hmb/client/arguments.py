@@ -27,7 +27,7 @@ def list_of(name: str, given: Iterable[T], kinds: type | tuple[type, ...], examp
     found = list(given)
     for each in found:
         if not isinstance(each, kinds):
-            raise TypeError(f"{name} must be like {example}: {each!r} has another type")
+            raise TypeError(f"{name}: {each!r} has the wrong type; a correct example is {example}")
     return found
 
 

@@ -67,7 +67,7 @@ SOFTWARE = ApiVersionsRequest(client_software_name="hmb", client_software_versio
 # client sees that the server is not a Kafka broker.
 FIRST_CORRELATION_ID = int.from_bytes(b"\r\n\r\n", "big")
 OTHER_PROTOCOLS = {b"http": "HTTP", b"<!do": "HTTP", b"<htm": "HTTP", b"<?xm": "HTTP", b"ssh-": "SSH"}
-SESSION_SHARE = 0.85  # the part of a session after which the client logs in again, on a new connection
+SESSION_SHARE = 0.85  # After this fraction of a login's lifetime, the client logs in again on a new connection.
 CONNECT_TIMEOUT = 10.0  # seconds; the longest time that a broker may take to accept a connection
 # A broker before Kafka 0.10 does not know ApiVersions. For Kafka 0.8.2 and 0.9, these dicts map each API key to the
 # versions that the client can use. With version 0 of OffsetCommit (key 8) and OffsetFetch (key 9), offsets are stored
@@ -355,7 +355,8 @@ class Connection:
         self._address_failures.add_api_versions(self.address)
 
     def _write(self, parts: list[Part]) -> None:
-        try:  # The cast is safe: only a broker sends parts of files. All parts of a request are bytes.
+        try:
+            # The cast is safe: all parts of a request are bytes. Only the responses of a broker contain parts of files.
             self._stream.write(b"".join(cast("list[bytes | memoryview]", parts)), time.monotonic() + self.timeout)
         except TimeoutError as error:
             raise self._failed(f"{self.address} did not take a request within {self.timeout:g} s") from error

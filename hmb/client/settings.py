@@ -68,9 +68,9 @@ def milliseconds(text: str) -> float:
     try:
         number = float(text)
     except ValueError:
-        raise ValueError("must be a number") from None
+        raise ValueError("the value must be a number") from None
     if not 0 <= number <= INT32_MAX:
-        raise ValueError(f"must be a number from 0 to {INT32_MAX}")
+        raise ValueError(f"the value must be a number from 0 to {INT32_MAX}")
     return number
 
 
@@ -83,7 +83,7 @@ def time_limit(text: str) -> float:
     """Convert a text that is a number of milliseconds above 0, and return seconds."""
     limit = seconds(text)
     if not limit:
-        raise ValueError("must be above 0")
+        raise ValueError("the value must be above 0")
     return limit
 
 
@@ -92,21 +92,21 @@ def integer(text: str) -> int:
     try:
         return int(text)
     except ValueError:
-        raise ValueError("must be a whole number") from None
+        raise ValueError("the value must be a whole number") from None
 
 
 def amount(text: str) -> int:
     """Convert a text to a whole number. The number must not be below 0."""
     number = integer(text)
     if number < 0:
-        raise ValueError("must be a whole number, 0 or more")
+        raise ValueError("the value must be a whole number, 0 or more")
     return number
 
 
 def boolean(text: str) -> bool:
     """Convert the text "true" or "false"."""
     if text.lower() not in ("true", "false"):
-        raise ValueError("must be true or false")
+        raise ValueError("the value must be true or false")
     return text.lower() == "true"
 
 
@@ -121,7 +121,7 @@ Security = Annotated[
     Mapping[str, str] | None,
     Declared(None, "", str, "The settings of TLS and SASL, by Kafka's names. None: PLAINTEXT."),
 ]
-SECURITY = "security"  # the keyword of all settings of TLS and SASL
+SECURITY = "security"  # the name of the keyword argument that contains all settings of TLS and SASL
 COMMON = {
     "bootstrap.servers": Setting("bootstrap_servers", str),
     "client.id": Setting("client_id", str),

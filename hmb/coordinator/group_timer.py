@@ -47,7 +47,7 @@ class GroupTimer:
         self._clock = clock
         self._changed = threading.Condition()  # guards all fields; a thread that holds it takes no other lock
         self._heap: list[tuple[int, int, TimedGroup]] = []
-        self._numbers = itertools.count()  # the second item of an entry, which orders entries with the same deadline
+        self._numbers = itertools.count()  # numbers for heap entries; the heap sorts equal deadlines by number
         self._is_waking = False  # whether the thread is waking a group
         self._stopped = False
         self.thread = threading.Thread(target=self._run, name="group-timer", daemon=True)
@@ -115,7 +115,7 @@ class GroupTimer:
                     self._changed.wait(min((self._heap[0][0] - now) / 1000, LONGEST_WAIT))
                 else:
                     due, _, group = heapq.heappop(self._heap)
-                    if group.due == due:  # If the times differ, the group has a newer wake-up.
+                    if group.due == due:  # If the two times differ, the timer ignores this old heap entry.
                         group.due, self._is_waking = None, True
                         return group
             return None

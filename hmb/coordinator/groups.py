@@ -162,7 +162,7 @@ class GroupCoordinator:
             self._table.find_or_make(key.group).machine = classic
         elif isinstance(key, OffsetCommitKey | LegacyOffsetCommitKey):
             assert isinstance(value, OffsetCommitValue | LegacyOffsetCommitValue)
-            self._table.find_or_make(key.group)  # If a group has no other records, it only stores offsets.
+            self._table.find_or_make(key.group)  # Create the group if this is its first record in the journal.
             self._offset_manager.replay(key, value, producer_id)
         else:  # A group that is not classic has several records; each contains a part of its state.
             self._replay_part(key, value)
@@ -247,7 +247,8 @@ class GroupCoordinator:
         """
         runner = self._find_existing(group_id)
         if runner.machine.kind not in CONSUMER_GROUP_TYPES:
-            raise KafkaError(ErrorCode.UNKNOWN_MEMBER_ID, f"group {group_id!r} is a {runner.machine.kind} group")
+            why = f"group {group_id!r} is a {runner.machine.kind} group, and has no members with the classic protocol"
+            raise KafkaError(ErrorCode.UNKNOWN_MEMBER_ID, why)
         return runner
 
     # -- members

@@ -91,7 +91,7 @@ def _value(key: Key, data: bytes) -> dict[str, Any]:
                 try:
                     parsed, read_as = protocol.parse(getattr(member, name))
                 except ProtocolError:
-                    continue  # The JSON then contains the bytes as base64.
+                    continue  # These bytes cannot be parsed, so the JSON contains them as base64.
                 shown[name] = as_json(parsed, read_as)
     return {"version": str(version), "data": fields}
 

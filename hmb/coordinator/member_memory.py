@@ -19,7 +19,7 @@ from hmb.protocol.errors import ErrorCode, KafkaError
 
 MAX_MEMBER_SIZE = 1_000_000  # bytes; more would not fit into one record (max.message.bytes)
 MAX_TOTAL_SIZE = 48 * 1024 * 1024  # bytes: the limit for the metadata of all members of all groups together
-SMALL = 4096  # bytes; for a member with at most this much metadata, the broker does not check MAX_TOTAL_SIZE
+SMALL = 4096  # bytes; the broker checks MAX_TOTAL_SIZE only for a member with more metadata than this
 
 
 def check_memory(size: int, groups: Callable[[], Iterable[GroupRunner]]) -> None:
@@ -32,9 +32,11 @@ def check_memory(size: int, groups: Callable[[], Iterable[GroupRunner]]) -> None
       more than MAX_TOTAL_SIZE bytes.
     """
     if size > MAX_MEMBER_SIZE:
-        raise KafkaError(ErrorCode.INVALID_REQUEST, f"metadata of {size} bytes; the limit is {MAX_MEMBER_SIZE}")
+        why = f"the metadata of the member has {size} bytes; the limit is {MAX_MEMBER_SIZE} bytes"
+        raise KafkaError(ErrorCode.INVALID_REQUEST, why)
     if size > SMALL and size + sum(runner.machine.size for runner in groups()) > MAX_TOTAL_SIZE:
-        raise KafkaError(ErrorCode.GROUP_MAX_SIZE_REACHED, f"all members would need more than {MAX_TOTAL_SIZE} bytes")
+        why = f"the metadata of all members together would be larger than {MAX_TOTAL_SIZE} bytes"
+        raise KafkaError(ErrorCode.GROUP_MAX_SIZE_REACHED, why)
 
 
 def subscription_size(topics: Iterable[str], regex: str | None) -> int:

@@ -42,8 +42,7 @@ each number is one byte:
     2 b 2 1        the values are a column of 2 ints of one byte each (kind b): 2 and 1
 
 Limits: if bytes are damaged, a count or a length can be much too large. The decoder therefore checks that
-enough bytes are left before it allocates memory for a count or a length. Containers can be nested at most 100
-levels deep.
+enough bytes are left before it allocates memory for a count or a length. At most 100 containers can be nested.
 """
 
 from __future__ import annotations
@@ -54,7 +53,8 @@ from typing import Any, NamedTuple, TypeVar
 
 from hmb.hailstorm.errors import CodecError
 
-MAX_DEPTH = 100  # the largest number of levels of containers inside containers
+MAX_DEPTH = 100  # the maximum number of nested containers; the value [[1]] has two
+TOO_DEEP = f"values are nested more than {MAX_DEPTH} levels deep"
 SMALL_INT = 1 << 63
 INT_WIDTHS = "bhiq"  # the letters of the module struct for signed integers of 1, 2, 4 and 8 bytes
 WIDTH = {letter: struct.calcsize(">" + letter) for letter in "bhiqd"}  # letter of struct -> size of a value in bytes
@@ -109,7 +109,7 @@ def decode(data: bytes | memoryview) -> Any:
     try:
         value, end = _decode(data, 0, 0)
     except (IndexError, struct.error, UnicodeDecodeError, TypeError, ValueError) as error:
-        raise CodecError(f"these {len(data)} bytes are not a value: {error}") from error
+        raise CodecError(f"{len(data)} bytes cannot be decoded: {error}") from error
     if end != len(data):
         raise CodecError(f"a value of {end} bytes is followed by {len(data) - end} other bytes")
     return value
@@ -124,7 +124,7 @@ def _encode(out: bytearray, value: Any, depth: int) -> None:
     if encoder is None:
         encoder = _encode_registered
     if depth > MAX_DEPTH:
-        raise CodecError(f"values are nested more than {MAX_DEPTH} deep")
+        raise CodecError(TOO_DEEP)
     encoder(out, value, depth)
 
 
@@ -196,7 +196,7 @@ _CONSTANTS = {ord("N"): None, ord("T"): True, ord("F"): False}
 def _decode(data: bytes, at: int, depth: int) -> tuple[Any, int]:
     """Return the value that begins at the position `at`, and the position after this value."""
     if depth > MAX_DEPTH:
-        raise CodecError(f"values are nested more than {MAX_DEPTH} deep")
+        raise CodecError(TOO_DEEP)
     tag, at = data[at], at + 1
     if tag in _CONSTANTS:
         return _CONSTANTS[tag], at
@@ -249,6 +249,8 @@ def _registered(name: str) -> RegisteredType:
 
 def _encode_column(out: bytearray, values: Sequence[Any], depth: int) -> None:
     """Append the values as a column: the count, the kind, and the content that this kind requires."""
+    if depth > MAX_DEPTH:
+        raise CodecError(TOO_DEEP)
     _write_varint(out, len(values))
     if not values:
         return
@@ -306,7 +308,7 @@ def _packed_ints(values: Sequence[int]) -> bytes:
 def _decode_column(data: bytes, at: int, depth: int) -> tuple[list[Any], int]:
     """Return the values of the column that begins at the position `at`, and the position after this column."""
     if depth > MAX_DEPTH:
-        raise CodecError(f"values are nested more than {MAX_DEPTH} deep")
+        raise CodecError(TOO_DEEP)
     count, at = _read_varint(data, at)
     if not count:
         return [], at
@@ -318,7 +320,7 @@ def _decode_column(data: bytes, at: int, depth: int) -> tuple[list[Any], int]:
             end = at + count * WIDTH[kind]
             return list(struct.unpack(f">{count}{kind}", data[at:end])), end
         case "s" | "y":
-            return _decode_strings(data, at, depth, count, joined=_text if kind == "s" else bytes)
+            return _decode_strings(data, at, count, joined=_text if kind == "s" else bytes)
         case "t":
             arity, at = _read_varint(data, at)
             if not 0 < arity <= len(data) - at:
@@ -337,17 +339,21 @@ def _decode_column(data: bytes, at: int, depth: int) -> tuple[list[Any], int]:
     raise CodecError(f"byte {at - 1} is {kind!r}, which is not a kind of column")
 
 
-def _decode_strings(
-    data: bytes, at: int, depth: int, count: int, joined: Callable[[bytes], str | bytes]
-) -> tuple[list[Any], int]:
-    lengths, at = _decode_column(data, at, depth + 1)
-    content, at = _read_bytes(data, at)
+def _decode_strings(data: bytes, at: int, count: int, joined: Callable[[bytes], str | bytes]) -> tuple[list[Any], int]:
+    found, at = _read_varint(data, at)
+    kind, at = chr(data[at]), at + 1
+    if found != count or kind not in INT_WIDTHS:
+        raise CodecError(f"a column of {count} values has {found} lengths of the kind {kind!r}")
+    lengths = struct.unpack(f">{count}{kind}", data[at : at + count * WIDTH[kind]])
+    content, at = _read_bytes(data, at + count * WIDTH[kind])
     text = joined(content)
     values, begin = [], 0
-    for length in _of_length(lengths, count):
+    for length in lengths:
         values.append(text[begin : begin + length])
         begin += length
-    if begin != len(text) or min(lengths) < 0:
+    if min(lengths) < 0:
+        raise CodecError(f"a column contains the negative length {min(lengths)}")
+    if begin != len(text):
         raise CodecError(f"the lengths in a column add up to {begin}, but the length of the content is {len(text)}")
     return values, at
 

@@ -34,7 +34,7 @@ Grouping = Callable[[Any], Any]  # takes a tuple; returns its key
 # BYTES_PREFIXES[5] is the CRC-32 of the prefix for 5 bytes. With this value, `instance_of` hashes a 5-byte key without
 # encoding the key.
 BYTES_PREFIXES = [crc32(encode(bytes(length))[: -length or None]) for length in range(64)]
-REMEMBERED_KEYS = 100_000  # a router that remembers this many keys forgets all of them before it adds another key
+REMEMBERED_KEYS = 100_000  # A router remembers at most this many keys. When it is full, it forgets all keys.
 
 
 def first(item: Any) -> Any:

@@ -79,7 +79,8 @@ def _import(name: str) -> ModuleType:
 def _load_file(path: Path) -> ModuleType:
     """Run a file as a module. Its part `if __name__ == "__main__"` does not run."""
     path = path.absolute()
-    name = f"{FILE_PREFIX}{path.stem}_{crc32(bytes(path)):08x}"  # The CRC separates two files with the same name.
+    # Files in different directories can have the same name, so the name of the module also contains a CRC of the path.
+    name = f"{FILE_PREFIX}{path.stem}_{crc32(bytes(path)):08x}"
     if name in sys.modules:
         return sys.modules[name]
     spec = importlib.util.spec_from_file_location(name, path)

@@ -65,7 +65,8 @@ GRACE_PERIOD = 0.3  # seconds; 30 steps of the simulation
 PATIENCE = 30.0
 FEW_RECORDS = 60
 MAX_STEPS = 200_000
-MAX_RECORDS_OF_STEP = 3  # the most records that a spout reads in one step from a partition with fewer than 60 records
+# If a partition has fewer than 60 records, a spout reads at most this number of its records in one step.
+MAX_RECORDS_OF_STEP = 3
 # From a partition with 60 or more records, a spout reads at most 1 / BATCHES of the records in one step: at most 10 of
 # 150 records. More records therefore make the steps larger, and the simulation does not become slower.
 BATCHES = 15
@@ -84,7 +85,7 @@ class Save:
     """
 
     participant: Participant
-    machine: Machine  # the state machine of the bolt that began this save
+    machine: Machine  # the state machine whose state the simulation stores
     request: SaveRequest
     is_stored: bool = False
 
@@ -161,7 +162,8 @@ class Simulation:
         self._saves: list[Save] = []
         self._hung: Hung | None = None
         self._furthest: dict[str, int] = {}
-        self._dropped: defaultdict[str, dict[Any, Any]] = defaultdict(dict)  # processor -> window -> its last content
+        # For each processor, the windows that the processor has removed from its state, and their contents.
+        self._dropped: defaultdict[str, dict[Any, Any]] = defaultdict(dict)
         self._participants = {name: self._new_participant(it) for name, it in self.processors.by_name.items()}
         self._negotiator = self._new_negotiator()
 
@@ -255,7 +257,8 @@ class Simulation:
         except StaleEpochError as error:
             self._note(str(error))
             self._saves.remove(save)
-            if save.participant.machine is machine:  # The machine's epoch has ended, so the processor starts again.
+            # A newer epoch has begun. If the processor still uses the state machine of the old epoch, it starts again.
+            if save.participant.machine is machine:
                 self._lose(name)
 
     def _negotiate(self) -> None:
@@ -363,7 +366,8 @@ class Simulation:
         )
         for participant in self._participants.values():
             self._count_refused(participant)
-            while self._unseen[participant.name]:  # Sinks write their last outputs when they see the last master state.
+            # Let the processor observe the negotiator's last decision. A sink then writes its last outputs.
+            while self._unseen[participant.name]:
                 self._watch(participant)
             machine = participant.machine
             if isinstance(machine, SpoutMachine):

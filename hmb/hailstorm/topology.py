@@ -146,7 +146,7 @@ class Topology:
                 for name in self._before(node.name):
                     if isinstance(spout := self.nodes[name].runs, Spout) and spout.event_time is None:
                         what = f"{node.name} has windows of event time, but the spout {name} has no event times"
-                        raise TopologyError(f"{what}, so no window would ever be dropped: use Spout(event_time=...)")
+                        raise TopologyError(f"{what}. Every window would stay in memory: use Spout(event_time=...)")
 
     def _before(self, name: str) -> set[str]:
         """Return the names of the nodes whose tuples reach the node `name`, directly or through other nodes."""
@@ -195,7 +195,8 @@ class Topology:
         output replaces the old output with the same identity. But a combining bolt can give its tuples new identities
         after a crash, so the old outputs would remain. `nodes` are in topological order.
         """
-        combines: dict[str, str] = {}  # node -> the nearest bolt with combine=True at or before the node
+        # For each node, a bolt with combine=True: the node itself, or a bolt whose tuples can reach the node.
+        combines: dict[str, str] = {}
         for node in nodes.values():
             found = [combines[before] for before in node.after if before in combines]
             if isinstance(node.runs, Bolt) and node.runs.combining is not None:
@@ -214,7 +215,7 @@ class Topology:
         for topic in topics:
             if topics.count(topic) > 1:
                 what = f"two spouts of {self.name} read the topic {topic!r}"
-                raise TopologyError(f"{what}. Use only one spout for a topic: several nodes can receive its tuples")
+                raise TopologyError(f"{what}. Use only one spout: it can send its tuples to several nodes")
         for node in self.nodes.values():
             if not node.after and not isinstance(node.runs, Spout):
                 raise TopologyError(f"{node.name} would receive no tuples: no node comes before {node.name}")

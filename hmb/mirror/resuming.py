@@ -143,5 +143,6 @@ def _parsed(group: str, copy: TopicPartition, committed: OffsetAndMetadata) -> T
         return Translation.parse(committed.metadata)
     except ValueError:
         raise MirrorError(
-            f"target: the offset of group {group!r} for {copy} was not committed by a mirror; choose another --group"
+            f"target: the committed offset of group {group!r} for partition {copy} does not come from a mirror; "
+            "choose another group with --group"
         ) from None

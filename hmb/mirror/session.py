@@ -83,7 +83,9 @@ class Mirror:
         self.partitions: dict[TopicPartition, MirroredPartition] = {}  # The keys are partitions of the source.
         self._copies: dict[TopicPartition, MirroredPartition] = {}  # The keys are partitions of the target.
         self.group_offsets: dict[tuple[str, TopicPartition], TranslatedOffset] = {}
-        self._ends: dict[TopicPartition, int] = {}  # with `is_once`: the offsets at which the copy is complete
+        # For each source partition, its end offset when the mirror began to copy it. If the setting `is_once` is true,
+        # the mirror stops when it has copied the records below these offsets.
+        self._ends: dict[TopicPartition, int] = {}
         self._missing: set[str] = set()  # topics that were deleted at the source while the mirror was running
         self._translated: set[TopicPartition] = set()  # source partitions whose records have other offsets in the copy
         self._stopped = False
@@ -93,7 +95,7 @@ class Mirror:
         self._group = ""
         self._mirror_maker: MirrorMakerTopics | None = None
         self._translator: OffsetTranslator | None = None
-        self._failure = ""  # the temporary error because of which nothing is copied; "" while the mirror works
+        self._failure = ""  # the temporary error that now prevents copying, as text; "" while the mirror works
         self._failed_at = 0.0  # the time at which the error in `_failure` first occurred
 
     def stop(self) -> None:

@@ -42,7 +42,9 @@ from bisect import bisect_right
 from collections.abc import Iterable
 from typing import NamedTuple, Self
 
-MAX_RUNS = 64  # A commit stores the runs as text, and a broker accepts 4,096 bytes (offset.metadata.max.bytes).
+# A mirror keeps at most this number of runs (see `CopiedRun`) for a partition. The text of 64 runs has at most 3,840
+# bytes, and an offset commit can contain 4,096 bytes of text (offset.metadata.max.bytes).
+MAX_RUNS = 64
 
 
 class CopiedRun(NamedTuple):

@@ -76,10 +76,12 @@ from hmb.security.ip_addresses import normal_address
 
 LOGGER = logging.getLogger(__name__)
 MAX_BYTES = 1 << 20  # the largest size of a request's body, in bytes
-IDLE = 30  # seconds; the server closes a connection if its client reads no byte of the response for this time
+# The server closes a connection if it cannot send the body of the response within this time (seconds). With TLS, the
+# limit applies to each part of the body that the server encrypts.
+IDLE = 30
 MAX_OPEN = 40  # open connections; 16 of them can be pages that listen to changes (page/feed.py)
-REQUEST_TIMEOUT = 10  # seconds for the TLS handshake and the arrival of the whole request together
-SLOW = 5  # The server closes a stream whose reader takes no byte for this time (seconds).
+REQUEST_TIMEOUT = 10  # seconds in which a client must complete the TLS handshake and send its whole request
+SLOW = 5  # seconds; the server closes a stream if it cannot send a chunk of the stream within this time
 JSON, TEXT = "application/json", "text/plain; charset=utf-8"
 
 
@@ -93,7 +95,7 @@ class HttpRequest(NamedTuple):
     query: dict[str, str]
     body: bytes
     proofs: Proofs
-    reader: Reader = OWNER  # who has sent the request; OWNER for a public route
+    reader: Reader = OWNER  # the user who sent the request; if the route is public, OWNER (a user without a name)
 
 
 class HttpResponse(NamedTuple):
@@ -102,7 +104,7 @@ class HttpResponse(NamedTuple):
     body: bytes
     content_type: str = JSON
     status: HTTPStatus = HTTPStatus.OK
-    headers: Mapping[str, str] = {}  # further headers; the header Content-Type is not among them
+    headers: Mapping[str, str] = {}  # headers of the response, without Content-Type, which is in `content_type`
     chunks: Generator[bytes, None, None] | None = None  # parts of a stream, which the server sends after `body`
 
 
@@ -321,7 +323,7 @@ class _Handler(BaseHTTPRequestHandler):
     def _check_origin(self) -> None:
         """Raise Refused if the header Host or Origin shows that a web page of another site has sent the request."""
         host, names = self.headers.get("Host", ""), self.server.names
-        if names is None:  # The server cannot know its names, so it accepts the name that the client uses.
+        if names is None:  # The server listens on all addresses of its computer, so it accepts any host name.
             names = {host}
         if host not in names:
             raise Refused(HTTPStatus.FORBIDDEN, "the header Host names another server")

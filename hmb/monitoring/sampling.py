@@ -35,8 +35,8 @@ from hmb.protocol.topics import TopicPartition
 INTERVAL = 10.0  # seconds between two samples
 MINUTE = 60.0
 KEPT = 31  # the number of samples: 31 samples, one every 10 s, cover five minutes
-SHORTEST = 0.5  # seconds; over a shorter time, a rate would be a matter of chance
-EXACT = 10.0  # seconds; a longer time is rounded to whole seconds
+SHORTEST = 0.5  # seconds; a rate that is computed over a shorter time would be inaccurate
+EXACT = 10.0  # seconds; a time of 10 seconds or more is rounded to whole seconds
 
 
 class StateSample(NamedTuple):

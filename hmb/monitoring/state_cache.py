@@ -24,8 +24,8 @@ from weakref import WeakKeyDictionary
 from hmb.monitoring.state import PartitionInfo
 from hmb.storage.log import Log
 
-FRESH = 2.0  # seconds after which the partition in an entry is no longer used
-FRESH_TIMESTAMPS = 20.0  # seconds after which the timestamps in an entry are no longer used
+FRESH = 2.0  # seconds; if a cache entry is older, the broker reads the log again
+FRESH_TIMESTAMPS = 20.0  # seconds; after this time, the broker reads the timestamps from the log again
 
 
 class CachedLog:

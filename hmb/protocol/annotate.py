@@ -31,7 +31,7 @@ from hmb.protocol.headers import RequestHeader, ResponseHeader
 from hmb.protocol.schema import Plan, Response, Struct
 
 ROW = 16  # the number of bytes shown in a line of text
-SIZE = 4  # bytes; the size of the length before a message
+SIZE = 4  # the number of bytes in the field that contains a message's length
 
 
 class Line(NamedTuple):
@@ -143,7 +143,7 @@ def _field(field: Field, plan: Plan, buffer: memoryview, position: int, path: st
         name = "size" if field.item is None else "count"
         yield Line(start, buffer[start:position], f"{path}.{name}", length, "compact_length" if compact else "int32")
         if field.item is None and (left := buffer[position:]) and length > len(left):
-            yield Line(position, left, path, left, "records")  # The next call raises ProtocolError: bytes are missing.
+            yield Line(position, left, path, left, "records")  # Some bytes are missing: `check_length` will fail.
         p.check_length(length, len(buffer) - position, nullable)
         if field.item is not None:
             for index in range(length):

@@ -28,7 +28,7 @@ from hmb.protocol.primitives import Part, part_size
 _SIZE = struct.Struct(">i")
 LENGTH_SIZE = _SIZE.size  # 4 bytes: the length before each message
 TLS_HANDSHAKE = b"\x16\x03"  # the first bytes of a connection with TLS
-TLS_HINT = "; it looks like a TLS handshake, but this listener has no TLS: connect without TLS, or to another port"
+TLS_HINT = "; the bytes look like a TLS handshake, but this listener has no TLS: connect without TLS or to another port"
 CHUNK = 1 << 20  # bytes; the broker reads a larger request in chunks of this size
 # The client reads a response of at most this size (bytes) in one piece. It reads a larger response in chunks, into new
 # memory from the operating system. One piece is faster, because the C library can use the memory of an earlier response
@@ -77,7 +77,7 @@ def read_size(stream: Stream, max_size: int) -> int | None:
     size: int = _SIZE.unpack(prefix)[0]
     if not 0 <= size <= max_size:
         hint = TLS_HINT if prefix.startswith(TLS_HANDSHAKE) else ""
-        raise ProtocolError(f"frame of {size} bytes (allowed are 0 to {max_size}){hint}")
+        raise ProtocolError(f"the length of a frame is {size} bytes, but must be 0 to {max_size} bytes{hint}")
     return size
 
 

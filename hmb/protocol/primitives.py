@@ -228,9 +228,9 @@ def check_length(length: int, left: int, nullable: bool) -> None:
     ValueError if `length` is below -1, or if `length` is -1 (null) and the field is not `nullable`.
     """
     if length > left:
-        raise ValueError(f"length {length}, but {left} bytes are left")
+        raise ValueError(f"the field's length is {length}, but only {left} bytes are left")
     if length < -1:
-        raise ValueError(f"length {length} is negative")
+        raise ValueError(f"the field's length is {length}, which is negative")
     if length == -1 and not nullable:
         raise ValueError("null is not allowed in this field")
 

@@ -208,7 +208,9 @@ class Struct:
         """
         message, end = cls.decode_prefix(buffer, version, position)
         if end != len(buffer):
-            raise ProtocolError(f"{cls.__qualname__} in version {version} ends at byte {end} of {len(buffer)}")
+            raise ProtocolError(
+                f"{cls.__qualname__} in version {version} ends at byte {end}, but the buffer has {len(buffer)} bytes"
+            )
         return message
 
     def encode_parts(self, version: int) -> list[p.Part]:

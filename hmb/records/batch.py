@@ -49,7 +49,7 @@ HEADER = Struct(f"{_BEFORE_CRC.format}bI{AFTER_CRC.format[1:]}")  # the magic (b
 RECORD_BATCH_OVERHEAD = HEADER.size  # 61 bytes
 OFFSET_AND_LENGTH = Struct(">qi")  # the fields with which every batch and every message begins
 LOG_OVERHEAD = OFFSET_AND_LENGTH.size  # 12 bytes
-CRC_START = RECORD_BATCH_OVERHEAD - AFTER_CRC.size  # 21: the CRC covers all bytes from here on
+CRC_START = RECORD_BATCH_OVERHEAD - AFTER_CRC.size  # byte 21 of a batch; the CRC covers the bytes from 21 to the end
 _UINT32 = Struct(">I")
 
 # The bits of the attributes after the three bits of CODEC_MASK.

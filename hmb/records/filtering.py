@@ -43,8 +43,8 @@ from hmb.records.record import Record, TimestampType
 from hmb.records.varint import VARINTS, read_varint
 
 Keep = Callable[[int, bytes | None, bool], bool]  # (offset, key, is a tombstone) -> whether to keep the record
-_ANY_DELTA_FITS = 1 << 62  # ms; the sum of a smaller timestamp and a delta fits into an int64
-MAX_BATCH_RECORDS = 1 << 17  # records; filtering a batch takes about 200 bytes of memory and 2 microseconds per record
+_ANY_DELTA_FITS = 1 << 62  # ms; if a base timestamp is below this limit, base timestamp + delta fits into an int64
+MAX_BATCH_RECORDS = 1 << 17  # limits memory and time: filtering takes about 200 bytes and 2 microseconds per record
 
 
 def keys_of(batch: Batch, limit: int = DEFAULT_LIMIT) -> tuple[Sequence[bytes], Sequence[int]]:

@@ -30,7 +30,7 @@ def read_varint(data: bytes, position: int) -> tuple[int, int]:
     while byte >= 0x80:
         position += 1
         if position == end:
-            raise VarintError(f"a varint longer than {MAX_SIZE} bytes ends at {position}")
+            raise VarintError(f"a varint must have at most {MAX_SIZE} bytes, but one continues at byte {position}")
         byte = data[position]
         result |= (byte & 0x7F) << shift
         shift += 7

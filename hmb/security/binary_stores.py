@@ -64,7 +64,7 @@ def _from_pkcs12(store: str, path: Path, password: str, *options: str) -> str:
     program = shutil.which("openssl")
     if program is None:
         problem = f"{path} is a PKCS12 store, and the program openssl, which reads it, is not installed"
-        raise StoreError(f"{store}.location", f"{problem}; install it, or use a PEM store")
+        raise StoreError(f"{store}.location", f"{problem}; install openssl, or use a PEM store")
     command = [program, "pkcs12", "-in", str(path), "-passin", "stdin", "-nodes", *options]
     result = _run(command, password)
     if result.returncode and OLD_CIPHER in result.stderr:

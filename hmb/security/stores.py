@@ -152,7 +152,9 @@ class TlsSettings:
 def check_pem_type(setting: str, type: str) -> None:
     """Raise TlsSettingError if a setting contains a store as text, but the type of this store is not PEM."""
     if type.upper() not in ("", "PEM"):
-        raise TlsSettingError(setting, f"a store that is the text of a setting must have the type PEM, not {type}")
+        raise TlsSettingError(
+            setting, f"the type must be PEM, not {type}, because another setting contains the text of the store"
+        )
 
 
 def _store_file(store: str, location: str, type: str) -> tuple[Path, str]:

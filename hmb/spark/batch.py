@@ -68,7 +68,8 @@ class BatchReader(DataSourceReader):
         return [RangePartition(each) for each in cut(ranges, options.min_partitions, options.max_records)]
 
     def _narrowed(self, ranges: list[OffsetRange], level: int) -> list[OffsetRange]:
-        from hmb.spark.filters import narrowed  # PySpark 4.0 cannot push filters down.
+        # The module `filters` needs PySpark 4.1. With PySpark 4.0, an import at the top of this file would fail.
+        from hmb.spark.filters import narrowed
 
         with closing(tasks.cluster_of(self._options)) as cluster:
             return narrowed(cluster, ranges, self._filters, level, self._options.max_lateness)

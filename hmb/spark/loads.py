@@ -75,7 +75,8 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 RUN, UNCOMMITTED, MANIFEST, LOCK = "run=", "_tmp-", "_manifest.json", "_lock"
-CHOSEN = ("assign", "subscribe", "starting", "ending", "columns", "kafka.bootstrap.")  # options that a load sets itself
+# The function `load` sets the options whose names begin with one of these prefixes, so a user must not set them.
+CHOSEN = ("assign", "subscribe", "starting", "ending", "columns", "kafka.bootstrap.")
 RECORDS_PER_RUN = 10_000_000
 # The part before the colon has at least two characters, so that the path "a:/data" is not read as a URI. The expression
 # accepts "file:///data" and "file:/data", because the class Path shortens "file:///data" to "file:/data".
@@ -197,7 +198,7 @@ def _check_options(options: Mapping[str, str]) -> None:
     for name in options:
         if name.lower().startswith(CHOSEN) or name.lower() == "includeheaders":
             raise OptionError(
-                f"option {name!r} cannot be set: a load itself selects the records, and always reads the headers"
+                f"option {name!r} cannot be set, because `load` selects the records and always reads the headers"
             )
 
 
@@ -251,11 +252,12 @@ def _plan(
 def _check_same_topic(root: Path, before: LoadRun, topic: str, topic_id: str) -> None:
     if before.topic != topic:
         raise LoadError(
-            f"{root} holds the topic {before.topic!r}, not {topic!r}: load each topic into its own directory"
+            f"{root} contains the topic {before.topic!r}, not {topic!r}: load each topic into its own directory"
         )
     if before.topic_id != topic_id:
         raise LoadError(
-            f"{root} holds a deleted topic with the same name {topic!r}: load the new topic into a new directory"
+            f"the topic {topic!r} was deleted and created again, and {root} contains records of the deleted topic: "
+            "load the new topic into a new directory"
         )
 
 

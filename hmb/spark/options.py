@@ -349,7 +349,7 @@ def _check_batch_bounds(starting: Bound, ending: Bound) -> None:
         if isinstance(bound, dict):
             for topic, partitions in bound.items():
                 if offset in partitions.values():
-                    raise OptionError(f"{mistake} for {topic} in batch queries")
+                    raise OptionError(f"{mistake} for {topic}: the query would not read any records of a partition")
 
     _check_order(starting, ending)
 

@@ -19,7 +19,7 @@ from contextlib import contextmanager
 
 from hmb.protocol.errors import KafkaError
 
-NO_STOP = threading.Event()  # an event that is never set, for callers that need no stop
+NO_STOP = threading.Event()  # an event that is never set, for callers that never stop the work early
 
 
 class Stopped(Exception):

@@ -137,7 +137,7 @@ class GroupCommit:
             for path in (directory, directory.parent):
                 sync_directory(path)
         for segment in unsynced.segments[:-1]:
-            release(segment.files)  # This segment is complete and on disk. Its files are opened again for a read.
+            release(segment.files)  # This segment is complete and on disk. A later read opens the files again.
 
     def sync_ahead(self, size: int, flush: Callable[[], None]) -> None:
         """Sync the log in a new thread (with `flush`) if the active segment has grown by SYNC_AHEAD bytes.

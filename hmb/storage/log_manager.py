@@ -110,7 +110,7 @@ class LogManager:
         self._logs: dict[TopicPartition, Log] = {}
         self._topic_ids: dict[str, uuid.UUID] = {}
         self._loaded = False
-        self._is_closed = False  # True: another broker may use the directory. To set it, a thread must hold both locks.
+        self._is_closed = False  # whether another broker may use the directory; guarded by _lock and _checkpoint_lock
         self._directory_lock = lock(directory)
         self.reserve = DiskReserve(directory)
         try:
@@ -123,8 +123,8 @@ class LogManager:
         except DamagedStateFile as error:
             self._directory_lock.release()
             raise DataDirectoryError(
-                f"{error}; put the file back from a copy; or remove it and {self.manifest.path} to give the directory "
-                "a new identity"
+                f"{error}. Put the file back from a copy. If no copy exists, remove the file and {self.manifest.path}: "
+                "the broker then creates a new cluster id"
             ) from error
 
     def load(self, configs: dict[str, LogConfig], default: LogConfig) -> None:
@@ -362,7 +362,7 @@ class LogManager:
     def _raise_if_closed(self) -> None:
         """Raise OSError if the manager is closed, or if a user has moved, removed or replaced the data directory."""
         if self._is_closed:
-            raise OSError(errno.ESHUTDOWN, "the broker stops", str(self.directory))
+            raise OSError(errno.ESHUTDOWN, "the broker is stopping and changes no more files", str(self.directory))
         self._check_directory()
 
     def _check_directory(self) -> None:
@@ -378,7 +378,7 @@ class LogManager:
         try:
             self._check_directory()
         except OSError as error:
-            LOGGER.error("%s; the broker writes nothing into the directory", error)
+            LOGGER.error("%s; the broker stops and writes nothing more into the directory", error)
             return
         entries: dict[str, list[SegmentEntry]] = {}
         for name, log in self._logs.items():

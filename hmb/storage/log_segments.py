@@ -188,7 +188,8 @@ def entry_of(segment: Segment, next_offset: int) -> SegmentEntry:
     """
     found = segment.path.stat() if segment.path.exists() else None
     size, modified = (found.st_size, found.st_mtime_ns) if found else (0, 0)
-    modified = 0 if segment.changes.found else modified  # 0: at its next start, the broker checks the file.
+    # If another process has changed the file, store the time 0. The broker then checks the file at its next start.
+    modified = 0 if segment.changes.found else modified
     aborted = segment.transaction_index
     sizes = (segment.offset_index.size, segment.time_index.size, aborted.size)
     return SegmentEntry(segment.base_offset, next_offset, size, modified, *sizes, aborted.checksum)

@@ -58,11 +58,11 @@ class OffsetIndex(SegmentIndex[OffsetPosition]):
     """
 
     SUFFIX = ".index"
-    ENTRY = struct.Struct(">iI")  # Position is unsigned: if its highest bit flips, a read notices the huge number.
+    ENTRY = struct.Struct(">iI")  # The position is unsigned. If its highest bit flips, a read finds it too large.
     KEY = struct.Struct(">i")  # The key is the relative offset.
 
     def _entry(self, fields: tuple[int, ...] | None) -> OffsetPosition:
-        relative_offset, position = fields or (0, 0)  # the start of the segment
+        relative_offset, position = fields or (0, 0)  # If `fields` is None, use (0, 0), the start of the segment.
         return OffsetPosition(self.base_offset + relative_offset, position)
 
     def append(self, offset: int, position: int) -> None:
@@ -76,7 +76,7 @@ class OffsetIndex(SegmentIndex[OffsetPosition]):
         A search takes O(log n) steps for n entries.
         """
         last = self._last
-        if offset >= last.offset:  # Consumers without lag read here: no search is needed.
+        if offset >= last.offset:  # A consumer without lag reads after the last entry, so its look-up needs no search.
             return last
         return self._entry(self._search(bisect_right, offset - self.base_offset)[1])
 

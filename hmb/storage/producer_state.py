@@ -120,7 +120,7 @@ class ProducerStateEntry:
     batches: deque[BatchMetadata] = field(default_factory=lambda: deque(maxlen=MAX_IN_FLIGHT))  # oldest batch first
     timestamp: int = NO_TIMESTAMP  # the timestamp (ms) of the producer's last batch or last marker
     coordinator_epoch: int = NO_COORDINATOR_EPOCH  # coordinator epoch in the producer's last marker
-    appended_at: int = 0  # the broker's time (ms) of the last append of a batch or marker of this producer
+    appended_at: int = 0  # time (ms) at which the broker last appended a batch or a marker of this producer
 
     @property
     def last_sequence(self) -> int:
@@ -214,7 +214,7 @@ class ProducerState:
         if producer is not None and epoch < producer.epoch:
             raise KafkaError(
                 ErrorCode.INVALID_PRODUCER_EPOCH,
-                f"producer {producer_id} writes with epoch {epoch}, but epoch {producer.epoch} has taken over",
+                f"producer {producer_id} writes with epoch {epoch}, but its newest epoch is {producer.epoch}",
             )
 
     def check_marker(self, producer_id: int, epoch: int, marker: EndTransactionMarker) -> None:

@@ -200,7 +200,7 @@ class SimulatedCluster:
         errors = refuse(refused, context.version, ErrorCode.NOT_LEADER_OR_FOLLOWER)
         if rest is None:
             if getattr(request, "acks", None) == Acks.NONE:
-                raise CloseConnection(f"node {node} does not lead the partitions of a Produce with acks=0")
+                raise CloseConnection(f"node {node} leads no partition in this Produce request with acks=0")
             return errors
         if isinstance(rest, FetchRequest):
             rest.max_wait_ms = 0  # Do not wait for records, because the client must receive the error at once.

@@ -117,7 +117,10 @@ class DiskFaults:
         check_text("topic", topic)
         wait = arguments.seconds("seconds", seconds)
         if (kind == "slow") != (wait > 0):
-            raise FaultError("a slow disk needs seconds > 0, and the other kinds have no seconds")
+            raise FaultError(
+                "a slow disk requires the parameter 'seconds' with a value above 0; "
+                "a full or failing disk does not allow the parameter 'seconds'"
+            )
         fault = DiskFault(kind, topic, wait, self)
         with CHANGED:
             ACTIVE.append(fault)

@@ -34,7 +34,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group.addoption(
         "--hmb-bootstrap",
         metavar="HOST:PORT",
-        help="test against this broker; tests that use hmb_broker itself are skipped",
+        help="run the tests with this broker; pytest skips the tests that need HMB's embedded broker",
     )
     group.addoption(
         "--hmb-keep",

@@ -39,7 +39,7 @@ from hmb.testing.faults.handler_layers import Answered, HandlerLayers, Layer
 from hmb.testing.faults.names import api_key, error_code
 
 MAX_KEPT_REQUESTS = 1000  # the largest number of kept requests; a kept Produce request holds its records in memory
-PATIENCE = 10.0  # seconds; a test waits at most this time for requests, unless it passes another time
+PATIENCE = 10.0  # the default time limit (seconds) of a test that waits for requests
 SHOWN = 8  # the largest number of APIs in the message of RequestsMissing
 
 

@@ -190,7 +190,10 @@ def interrupted(answer, first, second, step):
 
 
 def check_interrupted_publish(answer):
-    """Check that all subscribers get the right messages if other calls run in the middle of a call of `publish`."""
+    """Check that each subscriber gets the right messages if a second thread interrupts `publish`.
+
+    The second thread calls `publish` and `subscribe`.
+    """
     for step in range(1, 200):
         topic = answer.Topic()
         for name in ("a", "b"):
@@ -213,10 +216,9 @@ def check_interrupted_publish(answer):
 
 def test_interrupted_calls(answer):
     """Each method has the right result even if the system lets another thread run in the middle of the method."""
-    # The test tries three cases. In each case, one thread calls `poll`, and in the middle of this call, another thread
-    # calls `poll`. A case contains the published messages and two letters: the subscriber of the first call and the
-    # subscriber of the second call. For example, with (["one"], "aa"), the topic has the message "one", and both
-    # threads call `poll` for subscriber 'a'.
+    # Each case has a list of messages and the names of two subscribers. For example, in the case (["one", "two"],
+    # "ab"), the test publishes the messages "one" and "two". One thread then calls `poll` for subscriber 'a'. In the
+    # middle of this call, a second thread calls `poll` for subscriber 'b'.
     #
     # In the case "aa", both threads call `poll` for subscriber 'a'. The two calls must return different messages. If
     # the topic has only one message, one call must return this message, and the other call must return None.

@@ -1,4 +1,4 @@
-"""One correct answer to lab 1: a topic with independent cursors."""
+"""One correct answer to lab 1: a topic with several subscribers."""
 
 import threading
 

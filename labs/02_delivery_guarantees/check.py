@@ -63,7 +63,7 @@ class Store:
 
 
 def run(answer, records, order, crashes):
-    """Run a consumer, and start it again after each crash. Return the consumer's store."""
+    """Run a consumer, and restart it after each crash. Return a `Store` with the consumer's results."""
     store = Store(crashes)
     for _ in range(len(crashes) + 1):
         try:
@@ -142,7 +142,7 @@ def test_exactly_once(answer, rng):
 
 
 def test_memory(answer):
-    """A `Receiver` does not store all messages that it has received."""
+    """A `Receiver` uses no more memory after 10,000 messages than after 100."""
     receiver = answer.Receiver(lambda message: None)
     for number in range(10_000):
         receiver.receive(number, "tea")

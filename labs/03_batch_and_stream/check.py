@@ -92,8 +92,8 @@ def test_copies(answer, rng):
 def test_the_exact_answer(answer, rng):
     """After each click, `merge` returns the exact counts of all clicks so far.
 
-    It adds the counts of the batch view, which contains older clicks, and of the speed view, which contains newer
-    clicks.
+    The batch view counts the older clicks, and the speed view counts the newer clicks. `merge` adds the counts
+    of the two views.
     """
     for number in range(100):
         log = random_log(rng, 2 + number // 6)

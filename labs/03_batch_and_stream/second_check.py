@@ -48,7 +48,7 @@ def test_late_clicks(answer):
 
 
 def test_merging(answer, rng):
-    """If a late click belongs to two sessions, it merges them into one."""
+    """If a late click belongs to two sessions, `add` merges the two sessions into one."""
     compare(answer, [100, 150, 125])
     compare(answer, [100, 150, 200, 175, 125])
     for number in range(200):
@@ -70,7 +70,7 @@ def test_users(answer, rng):
 
 
 def test_closing(answer, rng):
-    """`close` returns the final sessions, and returns each session only once. All other sessions stay open.
+    """`close` removes all final sessions, and returns them. All other sessions stay open.
 
     A session is final if it can get no more clicks after the call of `close`.
     """

@@ -98,9 +98,10 @@ def test_only_appends(answer, tmp_path, rng):
 
 
 def test_a_crash(answer, tmp_path):
-    """If the process ends right after an append, without `close`, the record is in the file.
+    """`append` writes a record to the file before it returns.
 
-    Python keeps written bytes in the memory of the process until the program calls `flush`.
+    Python keeps written bytes in the memory of the process until the program calls `flush`. A crash before
+    this call loses the bytes.
     """
     process = os.fork()
     if process == 0:  # This is the child process. `os._exit` simulates a crash: Python writes no buffers to files.

@@ -15,10 +15,10 @@ class TimeIndex:
         """The log calls this method for each record that it appends. Add an entry for every `interval`-th record."""
 
     def find(self, records, time):
-        """Return the offset of the first record with the timestamp `time` or a later timestamp.
+        """Return the offset of the first record whose timestamp is `time` or later.
 
-        If no such record exists, return None. The list `records` contains only timestamps. For example,
-        `records[3]` is the timestamp of the record at offset 3.
+        If no such record exists, return None. The list `records` contains one timestamp for each offset. For
+        example, `records[3]` is the timestamp of the record at offset 3.
         """
         for offset in range(len(records)):
             if records[offset] >= time:

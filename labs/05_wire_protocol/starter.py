@@ -9,7 +9,10 @@ from hmb.records import crc32c
 
 
 def varint(number):
-    """Encode a number as a varint: in zigzag form, with 7 bits in each byte, the lowest 7 bits first."""
+    """Encode `number` as a varint.
+
+    Zigzag maps 0, -1, 1 to 0, 1, 2. The first byte gets the lowest 7 bits.
+    """
     return b""
 
 

@@ -12,8 +12,8 @@ def read_index(data, base_offset):
 
 
 def lookup(entries, offset):
-    # The entries before index `low` have offsets of at most `offset`. The entry at index `high` and all later entries
-    # have greater offsets.
+    # During the loop, all entries at indexes below `low` have offsets of at most `offset`. All entries at index `high`
+    # and above have greater offsets.
     low, high = 0, len(entries)
     while low < high:
         middle = (low + high) // 2

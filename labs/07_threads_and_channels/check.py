@@ -78,7 +78,7 @@ def test_waiting_takes_no_processor(answer):
     time.sleep(0.5)
     channel.put("end")
     waiting.ended()
-    used = waiting.processor_time  # A thread that sleeps needs less than 0.001 s, however busy the computer is.
+    used = waiting.processor_time  # A sleeping thread uses under 0.001 s of processor time, even on a busy computer.
     assert used < 0.02, f"get waits for 0.5 s, and takes {used:.2f} s of the processor; use wait and notify_all"
 
 
@@ -214,7 +214,7 @@ def test_an_error_in_a_handler(answer):
 
     def handle(number):
         if number % 2:
-            raise ValueError(f"request {number} is odd")
+            raise ValueError(f"the number {number} is odd")
         return number
 
     running = Runner(answer.run_stage, list(range(10)), handle, 2, 2)

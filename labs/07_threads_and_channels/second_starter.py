@@ -30,8 +30,7 @@ class Requests:
             return self.requests.pop(0)
 
     def done(self, connection):
-        """Mark the request that `take` returned for this connection as handled.
+        """Finish the request that `take` returned for this connection.
 
-        Before this call, `take` returns no other request of the connection. After this call, `take` can return
-        the next request of the connection.
+        Only after this call does `take` return the next request of the connection.
         """

@@ -136,7 +136,7 @@ def test_memory(answer, data):
 
 
 def test_no_copy(answer, data, monkeypatch):
-    """`send_zero_copy` reads no byte of the file into the memory of the program."""
+    """`send_zero_copy` does not read the file into the memory of the program."""
     _, descriptor = data
 
     def refuse(*arguments):

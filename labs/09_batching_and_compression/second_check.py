@@ -85,14 +85,14 @@ def test_batches(answer, rng):
 
 
 def test_choice(answer, rng):
-    """`choose(waiting, number)` chooses a partition in a lottery.
+    """`choose(waiting, number)` returns the partition whose ticket wins.
 
-    For each partition p, `waiting[p]` batches wait. The partition has more tickets if fewer batches wait:
-    `max(waiting) - waiting[p] + 1` tickets.
+    `waiting[p]` batches wait for partition p, so this partition gets `max(waiting) - waiting[p] + 1` tickets. If
+    `waiting` is `[2, 0, 1]`, ticket 0 belongs to partition 0, the tickets 1 to 3 belong to partition 1, and the
+    tickets 4 and 5 belong to partition 2.
 
-    If `waiting` is `[2, 0, 1]`, partition 0 has ticket 0, partition 1 has tickets 1 to 3, and partition 2 has
-    tickets 4 and 5. If the random `number` is 8, ticket 8 % 6 = 2 wins, because there are 6 tickets. `choose`
-    returns the partition of this ticket: 1.
+    The random number `number` selects one of the 6 tickets: ticket `number % 6`. If `number` is 8, ticket 2 wins,
+    and `choose` returns 1.
     """
     for waiting, tickets in (([0, 0], [1, 1]), ([0, 3], [4, 1]), ([2, 0, 1], [1, 3, 2]), ([5], [1])):
         expected = [partition for partition, count in enumerate(tickets) for _ in range(count)]

@@ -90,10 +90,10 @@ def test_sticky_is_complete(answer, rng):
 
 
 def most_kept(previous, partitions, consumers):
-    """Return the largest number of partitions that can keep their owner from `previous`.
+    """Return the largest number of partitions that can keep their owner.
 
-    The new assignment must be even: no consumer has two or more partitions more than another consumer. For
-    example, three consumers get 2, 2 and 3 of 7 partitions.
+    `previous` is the assignment before the rebalance. The new assignment must be even: if three consumers share
+    7 partitions, they get 2, 2 and 3 of them.
     """
     each, rest = divmod(partitions, len(consumers))
     sizes = [len(previous.get(name, [])) for name in consumers]

@@ -15,7 +15,7 @@ def compare(answer, name, arguments, expected):
 
 
 def test_high_watermark(answer, rng):
-    """`high_watermark` returns the first offset at which at least one in-sync replica has no record.
+    """`high_watermark` returns the offset after the last record that all in-sync replicas have.
 
     For example, replica A has the records at offsets 0 to 6, and replica B has those at offsets 0 to 4. If both
     are in sync, the high watermark is 5.
@@ -55,7 +55,7 @@ def test_elect(answer):
 
 
 def test_common_length(answer, rng):
-    """`common_length` returns how many records at the beginning of the follower's log are also in the leader's log."""
+    """`common_length` returns how many records the logs of follower and leader share before they differ."""
     compare(answer, "common_length", ([0, 0], [0, 0]), 2)
     compare(answer, "common_length", ([0, 0], [0, 0, 1]), 2)
     compare(answer, "common_length", ([0, 0, 0], [0, 0]), 2)

@@ -5,7 +5,7 @@ Complete `answer.py`, and check it with `hmb lab check 11`.
 
 
 def high_watermark(log_ends, isr):
-    """Return the first offset at which at least one in-sync replica has no record."""
+    """Return the offset after the last record that all in-sync replicas have."""
     return max(log_ends.values())
 
 

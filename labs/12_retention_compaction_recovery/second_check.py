@@ -71,7 +71,7 @@ def test_a_large_map(answer, rng):
 
 
 def expected_of(records, checkpoint, map_size):
-    """Compute, by a simple but slow method, the right result of `clean`."""
+    """Return the correct result of `clean`, computed with a simple but slow method."""
     dirty = [record for record in records if record[0] >= checkpoint]
     fits = [number for number in range(len(dirty) + 1) if len({key for _, key, _ in dirty[:number]}) <= map_size]
     mapped = dirty[: fits[-1]]
@@ -98,8 +98,9 @@ def test_a_small_map(answer, rng):
 def test_the_clean_part(answer, rng):
     """`clean` removes old records from the whole log, including the part below the offset `checkpoint`.
 
-    To find old records, `clean` stores the last offset of each key in a map. It reads these offsets only from
-    records at or above `checkpoint`. A record is old if the map contains a greater offset for the record's key.
+    From the records at and above `checkpoint`, it first stores the last offset of each key in a map. For
+    example, the map contains offset 7 for the key `tea`. `clean` then removes all records with this key at
+    offsets below 7.
     """
     log = [(0, b"a", b"1"), (1, b"b", b"1"), (2, b"c", b"1"), (3, b"a", b"2"), (4, b"b", b"2")]
     for checkpoint, size in ((3, 2), (3, 1), (4, 5), (5, 5)):

@@ -13,9 +13,10 @@ def dirty_ratio(records, checkpoint):
 
 
 def dirtiest(logs, min_ratio):
-    """Return the name of the log with the greatest dirty ratio. The cleaner cleans this log next.
+    """Return the name of the log with the greatest result of `dirty_ratio`.
 
-    Return None if no log has a dirty ratio of at least `min_ratio`. `logs` maps names to (records, checkpoint).
+    The dictionary `logs` maps the name of each log to the arguments of `dirty_ratio`: a pair
+    (records, checkpoint). If all results are below `min_ratio`, return None.
     """
     return next(iter(logs), None)
 

@@ -42,7 +42,7 @@ def refused(answer, kind, before, batch):
 
 
 def test_in_order(answer, rng):
-    """`append` assigns consecutive offsets to the batches of one producer that arrive in order."""
+    """If one producer's batches arrive in order, `append` assigns consecutive offsets to their records."""
     batches, sequence = [], 0
     for _ in range(30):
         count = rng.randrange(1, 6)
@@ -101,9 +101,9 @@ def test_out_of_order(answer):
 
 
 def test_epochs(answer):
-    """After a batch with a new epoch, `append` raises `Fenced` for batches of the same producer with an older epoch.
+    """`append` raises `Fenced` if a batch has an older epoch than a stored batch of the same producer.
 
-    The batches of one producer have no effect on the sequence numbers of another producer.
+    The batches of one producer do not affect the sequence numbers of another producer.
     """
     refused(answer, answer.Fenced, [(7, 0, 0, 5), (7, 1, 0, 5)], (7, 0, 5, 5))
     refused(answer, answer.Fenced, [(7, 0, 0, 5), (7, 1, 0, 5)], (7, 0, 0, 5))

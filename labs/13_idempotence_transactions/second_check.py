@@ -82,9 +82,9 @@ def test_epochs(answer):
 
 
 def test_fencing(answer):
-    """If a call of `add` or `end` has an old epoch, it raises `Fenced`.
+    """A call of `add` or `end` with an old epoch raises `Fenced`.
 
-    It then writes neither a journal entry nor a marker.
+    The call writes neither a journal entry nor a marker.
     """
     world = World()
     coordinator = world.coordinator(answer)
@@ -171,11 +171,11 @@ def test_a_restart(answer):
 
 
 def attempt(answer, world, outcomes):
-    """Run a transaction for each item of `outcomes`. After a crash, start a new coordinator and try again.
+    """Run a transaction for each item of `outcomes`. After a crash, run it again with a new coordinator.
 
-    Return a list with a tuple (epoch, added partitions, expected outcome) for each transaction that has begun. If a
-    crash interrupts a transaction that should commit, commit and abort are both allowed. The expected outcome is
-    then None.
+    Return a list with a tuple (epoch, added partitions, expected outcome) for each transaction that has begun.
+    If a crash interrupts a transaction that should commit, the expected outcome is None: the transaction may
+    commit or abort.
     """
     done, coordinator = [], world.coordinator(answer)
     for outcome in outcomes:

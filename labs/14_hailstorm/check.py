@@ -61,16 +61,18 @@ def _mean(a, b):
 
 
 def streams(rng, number):
-    """Return two lists, one for each partition. A list contains 1 to `2 + number // 20` random words."""
+    """Return two lists of random words, one for each partition.
+
+    `number` is the number of the test case, from 0. Each list has 1 to `2 + number // 20` words.
+    """
     return [rng.choices(WORDS, k=rng.randrange(1, 3 + number // 20)) for _ in range(2)]
 
 
 def arrivals(rng, words, begin):
     """Return the tuples (partition, offset, word) of two partitions in a random order of arrival.
 
-    Only the tuples of different partitions are mixed. The tuples of one partition keep the order of their offsets.
-    `words` contains a list of words for each partition. `begin` contains the first offset to return for each
-    partition.
+    Within each partition, the tuples keep the order of their offsets. For example, `words[1]` contains all
+    words of partition 1, and `begin[1]` is the first offset to return for this partition.
     """
     order = [partition for partition in range(2) for _ in words[partition][begin[partition] :]]
     rng.shuffle(order)

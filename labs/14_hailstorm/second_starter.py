@@ -1,14 +1,14 @@
-"""The beginning of your answer to the second exercise of lab 14: a sliding window without subtraction.
+"""The beginning of your answer to the second exercise of lab 14: a window of the newest values.
 
 Complete `second.py`, and check it with `hmb lab check 14 --second`.
 """
 
 
 def greatest(count):
-    """Return the pair `((), merge)`. The function `merge` merges two tuples of numbers into one tuple.
+    """Return a pair: the value `()` for a window without values, and a function `merge`.
 
-    The merged tuple contains the `count` greatest numbers of the two tuples, in descending order. For example, if
-    `count` is 2, `merge((7, 5), (7,))` returns `(7, 7)`.
+    `merge` returns a tuple with the `count` greatest numbers of two tuples, in descending order. For example,
+    if `count` is 2, `merge((7, 5), (7,))` returns `(7, 7)`.
     """
     return (), lambda a, b: a + b
 

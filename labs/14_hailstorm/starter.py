@@ -5,7 +5,7 @@ Complete `answer.py`, and check it with `hmb lab check 14`.
 
 
 def merge_counts(a, b):
-    """Return a new dictionary with the sum of both counts of each word. The arguments map words to counts."""
+    """Return a new dictionary that maps each word to its total count in the dictionaries `a` and `b`."""
     return {**a, **b}
 
 

@@ -7,7 +7,7 @@ from hmb.labs.crashes import crashing
 
 
 class Source:
-    """A source of records, like a topic with one partition. The records of a range can be read several times."""
+    """A source of records, like a topic with one partition. Each record can be read several times."""
 
     def __init__(self, records):
         self.records = list(records)

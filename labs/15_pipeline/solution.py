@@ -6,7 +6,7 @@ from pathlib import Path
 
 
 def write_json(path, content):
-    """Write `content` to a file. After a crash, the file has its old content or the new content, never a part of it."""
+    """Write `content` to a file. A crash leaves either the whole old content or the whole new content."""
     path.parent.mkdir(parents=True, exist_ok=True)
     temporary = path.with_suffix(".new")
     with temporary.open("w") as file:

@@ -1,4 +1,4 @@
-"""Tests of the order of runs in a round, and of a benchmark's command: it stores each sample and prints tables."""
+"""Tests of benchmark commands. A command runs all contestants in each round, stores the samples, and prints tables."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ VIEW = SampleView(columns=(Column("seconds", "s"),), title=lambda _: "Naps")
 @versus_option
 @click.option("--lengths", type=CommaList(click.INT), default=[1])
 def nap(measurement: Measurement, versus: Installation | None, lengths: list[int]) -> None:
-    """Add one sample for each round and each number in `lengths`. For example, the number 2 adds a time of 0.2 s."""
+    """In each round, add one sample for each number in `lengths`. The unit of a number is 0.1 s: 2 means 0.2 s."""
     for number, length in measurement.rounds(lengths):
         measurement.add(number, "HMB", "", {"length": length}, {"seconds": length / 10})
 

@@ -130,10 +130,10 @@ def test_pipelined_commits_share_a_batch_and_a_sync(ask: Asker, monkeypatch: pyt
 def test_pipelined_produces_share_a_sync_and_a_system_call(
     ask: Asker, monkeypatch: pytest.MonkeyPatch, acks: int, syncs: int, sends: int
 ) -> None:
-    """The broker sends the responses to several Produce requests of one client with one system call.
+    """Several Produce requests of one client share a sync, and the broker sends their responses together.
 
-    With acks=all, one sync and one system call serve all five requests. With acks=1, a system call sends at most four
-    responses, so the broker makes two system calls.
+    The client sends five requests. With acks=all, the broker syncs once, and sends all five responses with one system
+    call. With acks=1, one system call sends at most four responses, so the broker makes two system calls.
     """
     log = ask.broker.topics.create("t", 1).partitions[0]
     log.append(RecordBatch.parse(encode_batch([Record(0, 0, None, b"value")])))
@@ -159,7 +159,10 @@ def test_pipelined_produces_share_a_sync_and_a_system_call(
 def test_a_ready_response_waits_only_if_the_next_request_is_a_produce(
     monkeypatch: pytest.MonkeyPatch, api_key: ApiKey, sends: int
 ) -> None:
-    """A Fetch request can wait for records, so the responses before it are sent first."""
+    """The broker sends three responses to Produce requests together, but three responses to Fetch requests one by one.
+
+    A Fetch request can wait for records. A response that is ready must not wait for the records of a later Fetch.
+    """
 
     class Ready:
         def begin(self, frame: memoryview, memory: Account) -> EncodedResponse:

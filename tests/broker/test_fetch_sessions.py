@@ -114,9 +114,9 @@ def test_a_stale_leader_epoch_is_reported_without_records(ask: Asker, session: i
 
 
 def test_a_partition_with_returned_records_comes_after_the_other_partitions(ask: Asker, session: int) -> None:
-    """A partition whose records were returned goes to the end of the session's order.
+    """After the broker has returned records of a partition, it reads the session's other partitions first.
 
-    Otherwise a partition that always fills the response would starve the others.
+    Otherwise, one partition with many records could fill every response, and the client would get no other records.
     """
     size = append(ask, 0)
     append(ask, 1)

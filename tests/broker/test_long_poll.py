@@ -15,10 +15,10 @@ from tests.waiting import until
 
 
 class Poll:
-    """A poll whose property `watched` contains one set of watchers after the first `collect`, and two after the second.
+    """A poll that finds one `Watchers` object at the first call of `collect`, and another object at the second call.
 
-    A ShareFetch request can also find a set late: each share-partition has a set of watchers, but exists only after the
-    broker has loaded its state.
+    The poll of a ShareFetch request can also find an object later: it finds the `Watchers` object of a share-partition
+    only after the broker has loaded the state of this share-partition.
     """
 
     def __init__(self) -> None:

@@ -124,7 +124,8 @@ def test_old_clients_that_never_read_are_disconnected(
 ) -> None:
     """The broker closes the connection of an old client that never reads.
 
-    Before a bug was fixed, it kept the whole responses in memory. 50 such clients took 4 GB with Fetch v2.
+    Before a bug was fixed, the broker kept each whole response in memory. With Fetch v2, the responses to 50 clients
+    used 4 GB of memory.
     """
     monkeypatch.setattr(sending, "PATIENCE", 1.0)
     monkeypatch.setattr(sending, "SLOWEST", 1 << 30)

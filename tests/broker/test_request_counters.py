@@ -1,4 +1,4 @@
-"""Tests of the counters of requests: quantiles of their times, and the error codes in responses."""
+"""Tests of the counters of requests: the quantiles of the request times, and the error codes in responses."""
 
 from __future__ import annotations
 
@@ -61,9 +61,9 @@ def test_an_error_is_found_at_any_depth() -> None:
     [(memoryview(b"abc"), 3), (FileRegion(DurableFile(Path("never-opened"), exists=False), 0, 7), 7), (None, 0)],
 )
 def test_the_bytes_of_records_are_counted_in_each_form(records: object, size: int) -> None:
-    """The broker counts the bytes of fetched records, which a response contains in one of three forms.
+    """The broker counts the bytes of the records in a Fetch response.
 
-    The forms are bytes, a region of a file, and records that are converted later. The last form has no known size.
+    The field `records` contains bytes in memory, a region of a file, or None if the response has no records.
     """
     partition = FetchResponse.FetchableTopicResponse.PartitionData(records=records)
     response = FetchResponse(responses=[FetchResponse.FetchableTopicResponse(partitions=[partition])])

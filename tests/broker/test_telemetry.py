@@ -82,7 +82,8 @@ def test_a_push_may_come_once_in_an_interval() -> None:
     instance, requested = told.subscribe(NEW, CLIENT, 0)
     number = requested.subscription_id
     refused(ErrorCode.THROTTLING_QUOTA_EXCEEDED, told.subscribe, instance, CLIENT, 999)
-    told.check_push(instance, CLIENT, number, False, 500)  # The broker accepts one early push after a subscription.
+    # After a subscription, the broker accepts one push before the interval of 1,000 ms has passed.
+    told.check_push(instance, CLIENT, number, False, 500)
     refused(ErrorCode.THROTTLING_QUOTA_EXCEEDED, told.check_push, instance, CLIENT, number, False, 1499)
     refused(ErrorCode.UNKNOWN_SUBSCRIPTION_ID, told.check_push, instance, CLIENT, number + 1, False, 1500)
     told.check_push(instance, CLIENT, number, False, 2500)
@@ -91,7 +92,8 @@ def test_a_push_may_come_once_in_an_interval() -> None:
     same, changed = told.subscribe(instance, CLIENT, 5000)
     assert (same, changed.metrics) == (instance, ("b",))
     told.check_push(instance, CLIENT, changed.subscription_id, False, 5001)
-    told.check_push(instance, CLIENT, changed.subscription_id, True, 5002)  # The last push may come at any time.
+    # The value True marks the client's final push. The broker accepts it before the interval has passed.
+    told.check_push(instance, CLIENT, changed.subscription_id, True, 5002)
     refused(ErrorCode.INVALID_REQUEST, told.check_push, instance, CLIENT, changed.subscription_id, False, 9000)
     refused(ErrorCode.INVALID_REQUEST, told.check_push, NEW, CLIENT, number, False, 9000)
 

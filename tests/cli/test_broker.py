@@ -98,14 +98,14 @@ def test_an_error_names_a_setting_as_the_user_wrote_it(
 ) -> None:
     monkeypatch.setenv(variable, "abc")
     result = run("broker", "--port", "0", exit_code=2)
-    assert result.stderr == f"hmb: {variable}=abc: must be a whole number\n"
+    assert result.stderr == f"hmb: {variable}=abc: the value must be a whole number\n"
     name = variable.removeprefix("HMB_").lower().replace("_", ".")
     result = run("broker", "--port", "0", "-X", f"{name}=1.5", exit_code=2)
-    assert result.stderr == f"hmb: -X {name}=1.5: must be a whole number\n"
+    assert result.stderr == f"hmb: -X {name}=1.5: the value must be a whole number\n"
     monkeypatch.delenv(variable)
     (tmp_path / "properties").write_text(f"{name}=x\n")
     result = run("broker", "--port", "0", "--config", str(tmp_path / "properties"), exit_code=2)
-    assert result.stderr == f"hmb: {tmp_path / 'properties'}: {name}=x: must be a whole number\n"
+    assert result.stderr == f"hmb: {tmp_path / 'properties'}: {name}=x: the value must be a whole number\n"
 
 
 def test_a_variable_that_looks_like_a_setting_is_named(run: Hmb, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -117,7 +117,7 @@ def test_a_variable_that_looks_like_a_setting_is_named(run: Hmb, monkeypatch: py
 def test_the_bound_address_and_the_advertised_address_are_printed(tmp_path: Path) -> None:
     """The broker prints both the address on which it listens and the advertised address.
 
-    Before a bug was fixed, it printed the advertised address as the one on which it listens.
+    Before a bug was fixed, the broker printed "listening on" and then the advertised address.
     """
     advertised = ("-X", "advertised.listeners=PLAINTEXT://example.com:1234")
     address = ("--host", "0.0.0.0", "--allow-unauthenticated", "--port", "0")
@@ -153,7 +153,8 @@ def test_an_occupied_port(run: Hmb, tmp_path: Path) -> None:
 def test_a_broker_that_cannot_start_blocks_no_signals_of_its_process(run: Hmb) -> None:
     """A broker that cannot start does not leave signals blocked.
 
-    Before a bug was fixed, it left them blocked, and no signal could stop commands that the same process started later.
+    Before a bug was fixed, the signals stayed blocked in the process. If the process then started another command,
+    Ctrl-C could not stop this command.
     """
     before = signal.pthread_sigmask(signal.SIG_BLOCK, [])
     run("broker", "-X", "log.dirs=", exit_code=2)

@@ -20,7 +20,7 @@ NOBODY = "127.0.0.1:1"
         (["consume", "t", "-b", "127.0.0.1:abc"], "", 2, "'127.0.0.1:abc' is not an address: write host:port"),
         (["consume"], "", 2, "Missing argument 'TOPIC'"),
         (["consume", "t", "-o", "middle"], "", 2, "'middle': the value must begin with start, end, stored"),
-        (["consume", "t", "-o", str(2**63)], "", 2, "does not fit into an offset"),
+        (["consume", "t", "-o", str(2**63)], "", 2, "is too large for an offset"),
         (["consume", "t", "-K", r"\q"], "", 2, r"'\q' is not an escape; the escapes are \t, \n, \r, \0, \xHH, \\"),
         (["produce", "t", "-K", r"\x1"], "", 2, r"'\x' is not an escape"),
         (["consume", "t", "-o", "1", "--from-beginning"], "", 2, "cannot be combined"),
@@ -30,7 +30,10 @@ NOBODY = "127.0.0.1:1"
         (["topics", "create", "t", "--partitions", "0"], "", 2, "0 is not in the range"),
         (["topics", "create", "t", "--config", "retention"], "", 2, "'retention' is not of the form name=value"),
         (["broker", "-X", "broker.id"], "", 2, "'broker.id' is not of the form name=value"),
-        (["broker", "-X", "broker.id=x", "--port", "0"], "", 2, "hmb: -X broker.id=x: must be a whole number"),
+        (
+            ["broker", "-X", "broker.id=x", "--port", "0"], "", 2,
+            "hmb: -X broker.id=x: the value must be a whole number"
+        ),
         (["broker", "-X", "log.dirs="], "", 2, "hmb: -X log.dirs=: name one directory"),
         (["broker", "-X", "log.dirs=a,b"], "", 2, "hmb: -X log.dirs=a,b: name one directory"),
         (["broker", "--data-dir", ""], "", 2, "Invalid value for '--data-dir': the path is empty"),
@@ -87,7 +90,7 @@ def test_a_field_that_means_nothing_is_named_with_its_line(
 
 def test_json_that_is_nested_too_deeply(run: Hmb, servers: str) -> None:
     result = run("produce", "t", "--json", "-b", servers, stdin="[" * 200_000, exit_code=1)
-    assert "hmb: standard input, line 1: nested too deeply" in result.stderr
+    assert "hmb: standard input, line 1: the JSON is nested too deeply" in result.stderr
 
 
 @pytest.mark.parametrize(
@@ -175,7 +178,7 @@ def test_a_line_that_does_not_end_is_not_read_to_its_end(run: Hmb, servers: str)
     endless = b"first\n\n" + b"\0" * 17 * 2**20
     result = run("produce", "endless", "-b", servers, stdin=endless, exit_code=1)
     assert "2 records sent to endless" in result.stderr
-    assert "hmb: standard input, line 3: longer than 16,777,216 bytes; is it text?" in result.stderr
+    assert "hmb: standard input: line 3 is longer than 16,777,216 bytes; is the input text?" in result.stderr
 
 
 def test_a_topic_that_is_there(run: Hmb, servers: str) -> None:

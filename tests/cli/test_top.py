@@ -311,5 +311,5 @@ def _drain(terminal: int) -> None:
     try:
         while os.read(terminal, 65536):
             pass
-    except OSError:  # On Linux, a read at the end of a terminal raises an error.
+    except OSError:  # On Linux, `os.read` raises an error after the program has closed the terminal.
         os.close(terminal)

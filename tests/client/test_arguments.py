@@ -1,4 +1,4 @@
-"""Tests of arguments with several items: a single str or a wrong dict raises an error with an example."""
+"""Tests of arguments of a wrong type, such as a str instead of a list. The error message shows the correct type."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ TOPIC = ConfigResource(ResourceType.TOPIC, "t")
     [
         (lambda admin: admin.create_topics("ab"), r"for example \[\"a\", NewTopic\(\"b\", partitions=3\)\], not 'ab'"),
         (lambda admin: admin.create_topics({"ab": 3}), r"NewTopic\(\"b\", partitions=3\)\], not {'ab': 3}"),
-        (lambda admin: admin.create_topics([("ab", 3)]), r"\('ab', 3\) has another type"),
+        (lambda admin: admin.create_topics([("ab", 3)]), r"\('ab', 3\) has the wrong type"),
         (lambda admin: admin.create_topics(5), "not 5"),
         (
             lambda admin: admin.delete_topics("ab"),
@@ -29,7 +29,7 @@ TOPIC = ConfigResource(ResourceType.TOPIC, "t")
         ),
         (lambda admin: admin.delete_topics(b"ab"), "not b'ab'"),
         (lambda admin: admin.delete_topics({"ab": 1}), "not {'ab': 1}"),
-        (lambda admin: admin.delete_topics([b"ab"]), "b'ab' has another type"),
+        (lambda admin: admin.delete_topics([b"ab"]), "b'ab' has the wrong type"),
         (lambda admin: admin.describe_topics("ab"), "topics to describe"),
         (lambda admin: admin.create_partitions("ab"), 'must be a dict, for example {"t": 6}, not'),
         (lambda admin: admin.create_partitions(["ab"]), 'must be a dict, for example {"t": 6}, not'),
@@ -41,20 +41,20 @@ TOPIC = ConfigResource(ResourceType.TOPIC, "t")
         (lambda admin: admin.remove_members("g", group_instance_ids="ab"), "group instance ids must be a list"),
         (lambda admin: admin.list_group_offsets("g", "ab"), r"\[TopicPartition\(\"t\", 0\)\]"),
         (lambda admin: admin.list_group_offsets("g", T0), "must be a list of partitions"),
-        (lambda admin: admin.alter_group_offsets("g", {"t": 1}), "'t' has another type"),
+        (lambda admin: admin.alter_group_offsets("g", {"t": 1}), "'t' has the wrong type"),
         (lambda admin: admin.alter_group_offsets("g", [T0]), r"{TopicPartition\(\"t\", 0\): 5}"),
         (lambda admin: admin.delete_group_offsets("g", "ab"), "partitions must be a list"),
         (lambda admin: admin.describe_lag("g", "ab"), "partitions must be a list"),
         (lambda admin: admin.plan_reset("g", "ab", "latest"), "partitions must be a list"),
         (lambda admin: admin.plan_share_reset("g", "ab", "latest"), "partitions must be a list"),
         (lambda admin: admin.list_offsets([T0]), "offsets to list must be a dict"),
-        (lambda admin: admin.list_offsets({("t", 0): "latest"}), r"\('t', 0\) has another type"),
-        (lambda admin: admin.delete_records({"t": 5}), "'t' has another type"),
+        (lambda admin: admin.list_offsets({("t", 0): "latest"}), r"\('t', 0\) has the wrong type"),
+        (lambda admin: admin.delete_records({"t": 5}), "'t' has the wrong type"),
         (lambda admin: admin.describe_producers("ab"), "partitions must be a list"),
         (lambda admin: admin.elect_leaders("ab"), "partitions must be a list"),
         (lambda admin: admin.describe_log_dirs("01"), r"brokers must be a list, for example \[0, 1\]"),
         (lambda admin: admin.describe_configs("ab"), "resources must be a list"),
-        (lambda admin: admin.describe_configs(TOPIC), "has another type"),
+        (lambda admin: admin.describe_configs(TOPIC), "has the wrong type"),
         (lambda admin: admin.describe_configs([TOPIC], names="ab"), "names must be a list"),
         (lambda admin: admin.alter_configs(TOPIC, set="ab"), "settings to set must be a dict"),
         (lambda admin: admin.alter_configs(TOPIC, delete="retention.ms"), "settings to delete must be a list"),
@@ -68,7 +68,7 @@ def test_a_string_is_not_a_list_of_letters(call: Callable[[Admin], Any], message
 @pytest.mark.parametrize(
     ("topics", "options", "message"),
     [
-        ((["a", "b"],), {}, 'separate argument, for example "a", "b", not an item of a list'),
+        ((["a", "b"],), {}, r'separate argument, as in subscribe\("a", "b"\), but .* is a list'),
         ((b"a",), {}, "a topic's name must be a str, not b'a'"),
         (("a",), {"group": 5}, "a group's name must be a str, not 5"),
         (("a",), {"offset": AtTime(cast(Any, datetime.now(UTC)))}, r"int\(when.timestamp\(\) \* 1000\)"),

@@ -1,6 +1,7 @@
 """Tests of the client with servers that behave wrongly: each call ends within 20 seconds, and errors state the reason.
 
-All parts of the client connect to the same servers. Some are not Kafka brokers, and one sends damaged responses.
+Producers, consumers and admin clients connect to the same servers. Some of these servers are not Kafka brokers. One
+server damages the responses of a broker.
 """
 
 from __future__ import annotations
@@ -229,9 +230,10 @@ def test_damaged_responses_to_further_requests(damage: tuple[Damage, str], seed:
 
 
 def test_after_an_outage_a_topic_may_be_unknown_for_a_moment(monkeypatch: pytest.MonkeyPatch) -> None:
-    """For a short time after its start, a broker can report each topic as unknown.
+    """After an outage of the broker, a consumer waits until the broker knows the topic again.
 
-    The client waits for the topic. The time without a broker does not count as time during which the topic was unknown.
+    A broker that has just started can report a topic as unknown. The consumer raises an error if the topic stays
+    unknown for `GONE_AFTER` seconds. The outage itself does not count towards this time.
     """
     monkeypatch.setattr("hmb.client.consuming.partition_errors.GONE_AFTER", 3 * RETRY_PAUSE)
     outage = [True] * 5

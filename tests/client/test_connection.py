@@ -240,7 +240,8 @@ def test_a_connection_that_was_closed_while_it_was_idle_is_opened_again_before_a
     with ScriptedBroker(no_offsets) as broker, Connection("127.0.0.1", broker.port) as connection:
         assert connection.send(ListOffsetsRequest()) == ListOffsetsResponse()
         broker.drop_connections()
-        while not connection.has_response:  # The end of the connection takes a moment to arrive.
+        # `has_response` becomes True when the client notices that the broker has closed the connection.
+        while not connection.has_response:
             pass
         assert connection.send(ListOffsetsRequest()) == ListOffsetsResponse()
 

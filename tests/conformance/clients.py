@@ -1,4 +1,4 @@
-"""Writers and readers with one interface, each built on a Kafka client.
+"""Two classes, `Writer` and `Reader`, through which a test can use many different Kafka clients.
 
 A writer sends each line of a file as the value of one record, without a key, to a topic with one partition. A reader
 reads `count` records from the start of that partition, without a consumer group, and returns their values as lines.

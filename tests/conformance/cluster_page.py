@@ -36,7 +36,7 @@ SECONDS = 400.0  # for one command; three brokers start slowly on a busy machine
 
 
 class Step(NamedTuple):
-    """One command of the page: the output on the page, and the output in this run."""
+    """A command of the page. `expected` is its output on the page, and `output` is its output in this run."""
 
     command: str
     expected: str
@@ -105,7 +105,7 @@ def comparable(output: str) -> list[str]:
 
 
 def with_present_output(text: str, kafka: Path) -> str:
-    """Return the page with the outputs of this run instead of its old outputs."""
+    """Run the commands of the page `text`, and return the page with the new outputs of these commands."""
     steps = iter(list(run(text, kafka)))
 
     def block(found: re.Match[str]) -> str:

@@ -1,4 +1,4 @@
-"""Fixtures that find Kafka's jars. Without the jars, the tests are skipped, and the reason names the missing folder."""
+"""Fixtures that find the jars of Kafka. A test that needs missing jars is skipped."""
 
 from __future__ import annotations
 

@@ -11,9 +11,11 @@ After all writes, librdkafka reads each partition's log directly from the broker
 the producer wrote, once and in order. Each record must have the offset that its acknowledgment contained. HMB's
 consumer must read the same records through the network.
 
-With transactions, every third transaction is aborted. A consumer with read_committed must still find 0, 1, 2, ... The
-network also delivers requests of one transaction during the next transaction. The broker recognizes such a request,
-because each transaction has its own epoch (KIP-890).
+With `--transactions`, the producer aborts every third transaction. In each partition, a consumer with read_committed
+must find the committed numbers 0, 1, 2, ... in order, and no other records.
+
+The network can delay a request of one transaction until the next transaction has begun. The broker recognizes the late
+request by its old epoch, because each transaction has its own epoch (KIP-890).
 """
 
 from __future__ import annotations
@@ -181,9 +183,9 @@ def run_transactions(broker: peers.Peer, records: int, seed: int) -> str:
 def main() -> int:
     parser = argparse.ArgumentParser(description="Exactly once and in order through an unreliable network.")
     parser.add_argument("--records", type=int, default=1_000_000)
-    parser.add_argument("--seed", type=int, default=1, help="of the network's trouble")
+    parser.add_argument("--seed", type=int, default=1, help="the seed of the random failures of the network")
     parser.add_argument("--against", choices=["hmb", "kafka43"], default="hmb")
-    parser.add_argument("--transactions", action="store_true", help="of which every third is aborted")
+    parser.add_argument("--transactions", action="store_true", help="use transactions, and abort every third one")
     options = parser.parse_args()
     print(f"seed {options.seed}")
     attempt = run_transactions if options.transactions else run

@@ -1,8 +1,8 @@
 """Runs Kafka's own tools as processes: the console clients of 4.3.0 and 0.8.2.2, and DumpLogSegments of 4.3.0.
 
-Three defaults of these tools would make a comparison wrong. The console producer of 0.8.2 does not request
-acknowledgments (`--request-required-acks 0`). SimpleConsumerShell waits forever at the end of the log. Both tools use
-the platform's charset for text, so `peers.java` sets UTF-8.
+Three defaults of Kafka's tools are wrong for the tests, so the tests change them. The console producer of 0.8.2 does
+not request acknowledgments (`--request-required-acks 0`). SimpleConsumerShell, a consumer of 0.8.2, waits forever at
+the end of the log. Java uses the platform's charset for text, so `peers.java` sets UTF-8.
 """
 
 from __future__ import annotations
@@ -111,9 +111,9 @@ def _field(line: str, name: str) -> str:
 def index_complaints(files: Sequence[Path]) -> list[str]:
     """Return the problems that DumpLogSegments' sanity check finds in index files.
 
-    Kafka runs this check when it starts.
+    A Kafka broker runs the same check when it starts.
 
-    An empty index is valid: a log with fewer bytes than `index.interval.bytes` has one.
+    An empty index is valid. A log with fewer bytes than `index.interval.bytes` has an empty index.
     """
     arguments = ["--index-sanity-check", "--files", ",".join(map(str, files))]
     lines = run(peers.kafka_43_jars(), "org.apache.kafka.tools.DumpLogSegments", *arguments).decode().splitlines()

@@ -4,8 +4,9 @@
     python -m tests.conformance.librdkafka --tests 0030 0081      # only these two, with their output
     python -m tests.conformance.librdkafka --against kafka43
 
-`librdkafka.txt` lists the expected result of each test: `pass`, `gap` (with its cause) or `n/a`. A test is not
-applicable if it needs a feature that this build or a single broker does not have, or if it fails with Kafka, too.
+`librdkafka.txt` lists the expected result of each test: `pass`, `gap` (with its cause) or `n/a` (not applicable). A
+test is not applicable if the installed build of librdkafka or a single broker cannot run it. A test that fails with
+Kafka is not applicable, either.
 
 If a test fails although the list expects `pass`, the command exits with code 1. If a test passes although the list
 expects `gap`, the command prints a remark, and the list can be updated.
@@ -117,8 +118,8 @@ def run_test(folder: Path, test: str, bootstrap: str, secured: SecuredListeners,
 
 def main() -> int:
     parser = argparse.ArgumentParser(description="Run librdkafka's integration tests against a broker.")
-    parser.add_argument("--tests", nargs="*", help="numbers (default: all that apply)")
-    parser.add_argument("--logs", type=Path, default=None, help="folder for what the tests print")
+    parser.add_argument("--tests", nargs="*", help='the numbers of the tests (default: all tests except "n/a")')
+    parser.add_argument("--logs", type=Path, default=None, help="a folder for the output of the tests")
     parser.add_argument("--against", choices=BROKERS, default="hmb")
     options = parser.parse_args()
     folder, expected = tests_folder(), expectations()

@@ -1,6 +1,7 @@
 """The secured listeners of the broker for librdkafka's tests, and the settings of the tests that use them.
 
-Most tests use a listener without security. The tests in `PROTOCOLS` need TLS or a login, and skip themselves otherwise.
+Most tests use a listener without security. The tests in `PROTOCOLS` need a listener with TLS or with a login. Without
+this listener, librdkafka skips these tests.
 """
 
 from __future__ import annotations

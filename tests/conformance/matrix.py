@@ -32,7 +32,7 @@ BROKERS: dict[str, type[peers.Peer]] = {"hmb": peers.Hmb, "kafka43": peers.Kafka
 
 @dataclass(frozen=True)
 class Row:
-    """One topic of the matrix. It has its own writer and codec."""
+    """A row of the matrix: the topic that one writer writes with one codec."""
 
     writer: Writer
     codec: str
@@ -196,7 +196,7 @@ def main() -> int:
     parser.add_argument("--writers", nargs="+", choices=[each.name for each in WRITERS])
     parser.add_argument("--readers", nargs="+", choices=[each.name for each in READERS])
     options = parser.parse_args()
-    logging.disable(logging.WARNING)  # Clients warn about topics that are created during their metadata request.
+    logging.disable(logging.WARNING)  # Clients log a warning if their metadata request creates a topic.
     writers = [each for each in WRITERS if options.writers is None or each.name in options.writers]
     readers = [each for each in READERS if options.readers is None or each.name in options.readers]
     with tempfile.TemporaryDirectory(prefix="hmb-matrix-") as folder:

@@ -67,7 +67,10 @@ def read(client: confluent_kafka.Consumer, count: int) -> list[int]:
 
 
 def describe(broker: peers.Peer) -> Any:
-    """Describe the group as soon as a broker is its coordinator. The description of an unknown group has no members."""
+    """Return the broker's description of the group. The description of an unknown group has no members.
+
+    Repeat the request until the broker is the coordinator of the group, or until SECONDS have passed.
+    """
     with Connection(peers.HOST, broker.port) as connection:
         deadline = time.monotonic() + SECONDS
         while True:

@@ -48,7 +48,8 @@ def knows_topic(server: str) -> bool:
 class Reading(threading.Thread):
     """A thread that runs the only member of a group.
 
-    The thread stores each value that it reads, and ends after it has read `last` in all partitions.
+    The thread stores the values of the records whose key is the group's name. It ends after it has read the value
+    "last" from every partition.
     """
 
     def __init__(self, servers: str, group: str, protocol: Literal["classic", "consumer"]) -> None:
@@ -123,7 +124,7 @@ def test_a_broker_dies_and_restarts(
 
 
 def check_that_one_broker_leads(cluster: KafkaCluster, admin: Admin, group: str, leader: int) -> None:
-    """Check that one broker leads all partitions and coordinates the group, because the other broker has died."""
+    """Check that after the death of one broker, the broker `leader` leads all partitions and coordinates the group."""
     described = raised(admin.describe_topics(["t"])["t"])
     assert {it.leader for it in described.partitions} == {leader}
     assert all(it.is_under_replicated for it in described.partitions)

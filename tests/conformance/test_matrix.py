@@ -21,8 +21,8 @@ NEW_READERS = ("hmb", "confluent-kafka")
 def pairs() -> Iterator[object]:
     """Yield the pairs of writers and readers to test.
 
-    Every reader reads the uncompressed records of every writer, and HMB's records in every codec. Only two readers read
-    the compressed records of the other writers.
+    Every reader reads the uncompressed records of every writer, and HMB's records in every codec. If another writer
+    compresses its records, only the readers hmb and confluent-kafka read them.
     """
     for row in ROWS:
         for reader in READERS:

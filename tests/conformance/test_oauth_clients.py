@@ -137,7 +137,7 @@ def test_aiokafka(broker: hmb.Broker, provider: Provider) -> None:
 
 
 def test_the_tools_of_java(broker: hmb.Broker, provider: Provider, kafka_43: Path, tmp_path: Path) -> None:
-    """The tools of Kafka 4.3.0 read a token from a file. The second token is from another issuer."""
+    """The tools of Kafka 4.3.0 read a token from a file. The broker refuses a token from an unknown issuer."""
     token = tmp_path / "token"
     allowed = [f"-Dorg.apache.kafka.sasl.oauthbearer.allowed.{name}" for name in ("urls", "files")]
     file = tmp_path / "client.properties"

@@ -161,7 +161,7 @@ def properties(directory: Path, **lines: str) -> str:
 
 
 def test_the_tools_of_java(with_users: hmb.Broker, certificates: Certificates, kafka_43: Path, tmp_path: Path) -> None:
-    """The tools of Kafka 4.3.0 log in with each mechanism. One JVM for each listener runs all tools."""
+    """The tools of Kafka 4.3.0 log in with each mechanism. The test starts only one JVM for each listener."""
     for protocol in PROTOCOLS:
         with ShellTools(address(with_users, protocol)) as tools:
             for mechanism in MECHANISMS:

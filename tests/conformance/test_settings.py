@@ -1,7 +1,7 @@
 """Compares every topic setting and broker setting of HMB with Kafka 4.3.0's.
 
-For each setting, the two brokers must have the same type and default, and must agree whether the setting can change. If
-a setting differs, this module contains the reason.
+For each setting, the two brokers must report the same type and the same default. They must also agree whether a client
+can change the setting while the broker runs. For each setting that differs, this module lists the reason.
 """
 
 from __future__ import annotations

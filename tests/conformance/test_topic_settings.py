@@ -1,8 +1,13 @@
 """Tests topics with their own settings on HMB and on Kafka 4.3.0. Both brokers must refuse and store the same records.
 
-Both brokers receive the same batches: with timestamps far in the future or too old, without a key, in a codec other
-than the topic's, and with timestamps that the broker sets. The responses must be equal, and so must the records that a
-fetch returns afterwards.
+Both brokers receive the same batches, for example:
+
+- batches with timestamps that are too old, or too far in the future
+- batches with records that have no key
+- batches whose codec differs from the codec of the topic
+- batches in which the broker replaces the timestamps
+
+Both brokers must send the same responses. Then a fetch must return the same records from both brokers.
 """
 
 from __future__ import annotations

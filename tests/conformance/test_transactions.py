@@ -3,8 +3,8 @@
 Each client copies the records of one topic to a second topic in transactions. The client also commits its consumer
 offsets in these transactions. The client aborts some of the transactions and then copies their records again.
 
-From the second topic, a consumer with read_committed must read one copy of each record of the first topic. A consumer
-with read_uncommitted also reads the copies from aborted transactions.
+A consumer with read_committed must read exactly one copy of each record from the second topic. A consumer with
+read_uncommitted also reads the copies from aborted transactions.
 
 Kafka 4.3.0's kafka-transactions finds, describes and aborts open transactions. Its DumpLogSegments reads the
 coordinator's journal.

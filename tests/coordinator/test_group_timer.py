@@ -101,5 +101,5 @@ def test_wait_until_idle_returns_after_all_groups_that_are_due_were_woken(woken:
     assert [woken.get_nowait(), woken.get_nowait()] == ["first", "second"]
     assert woken.empty()
     timer.stop()
-    timer.wait_until_idle()  # A stopped timer wakes nobody, so there is nothing to wait for.
+    timer.wait_until_idle()  # After the timer has stopped, this call returns immediately.
     timer.thread.join(30)

@@ -1,4 +1,4 @@
-"""A narrow page divides a long word of code only at certain places, and a short word nowhere."""
+"""Tests of the line breaks that a page allows in a long name such as `group.consumer.heartbeat.interval.ms`."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Tests of the book in a headless Chromium: all drawings, and a small page on a phone.
 
-Each drawing of the book is drawn with two fonts, because the width of a text depends on the fonts of the reader. The
-first font has letters of usual width (the style sheet's first choice), and the second one has wide letters.
+The tests show each drawing of the book in two fonts, because the same text is wider in some fonts than in others. One
+font has letters of usual width, and the other font has wide letters.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ def tab() -> Iterator[ChromiumTab]:
 
 
 def pictures() -> Iterator[tuple[str, str]]:
-    """Return all drawings of the book's pages: a name, and an SVG element."""
+    """Return a name and an SVG element for each drawing of the book."""
     drawing, step_by_step, states = (importlib.import_module(each) for each in ("drawing", "step_by_step", "states"))
     pages = (path for path in sorted(DOCS.rglob("*.md")) if "_build" not in path.parts)
     for page in pages:

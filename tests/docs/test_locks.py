@@ -1,4 +1,4 @@
-"""The page on locks names all locks of the broker, the clients and the monitoring, in the order of taking them."""
+"""Tests of the page `docs/tour/locks.md`, which lists all locks in the order in which a thread may take them."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Tests the short reading: a list of files for a first look at the code, in `hmb`'s docstring, README and the docs.
+"""Tests of the short reading, which is a list of files for a first look at HMB's code.
 
-The short reading has at most fifteen files. Together, these files have at most 3,000 lines, so that a reader can finish
-the short reading in one evening.
+The docstring of `hmb`, README.md and the documentation contain this list. It has at most fifteen files. Together, these
+files have at most 3,000 lines, so that a reader can finish the short reading in one evening.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
 """Tests of the directive `step-by-step`, which shows a process as a series of drawings with captions.
 
-The tests check pages with the directive, the warnings for mistakes, and each process that the documentation shows.
+Some tests build a small page with the directive `step-by-step`. Other tests check each process that the documentation
+shows.
 """
 
 from __future__ import annotations

@@ -19,7 +19,8 @@ from tests.docs.conftest import EXTENSIONS, BuildPages
 CHAPTERS = EXTENSIONS.parent / "storage"
 INDEX = (CHAPTERS / "index.md").read_text()
 PAGES = sorted(path for path in CHAPTERS.glob("*.md") if path.stem != "index")
-LONGEST_SKETCH = 32  # lines of a program that a chapter shows before the real code
+# Before a chapter shows HMB's own code, it shows a simpler program with at most this number of lines.
+LONGEST_SKETCH = 32
 
 
 @pytest.fixture
@@ -108,7 +109,7 @@ def test_the_drawn_batch_has_all_bytes_of_its_header(drawing: Any) -> None:
     assert sum(len(line.data) for line in header) == 61
     texts = texts_of(function_of(drawing, "batch", "header")())
     assert "records_count = 2" in texts
-    assert "base_timestamp = 1795272801915" in texts  # There is no room for the date after the number.
+    assert "base_timestamp = 1795272801915" in texts  # The drawing's row is too short for the date of this timestamp.
     record = texts_of(function_of(drawing, "batch", "record")())
     assert {"key.size = -1", "value.size = 10", "value = b'good night'"} <= set(record)
 

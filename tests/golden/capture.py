@@ -226,7 +226,7 @@ WITH_KAFKA_43 = [
                 ApiKey.DESCRIBE_SHARE_GROUP_OFFSETS,
                 ApiKey.ALTER_SHARE_GROUP_OFFSETS,
                 ApiKey.DELETE_SHARE_GROUP_OFFSETS,
-                # The broker sends these requests through the recorder.
+                # The broker sends the following requests to itself through the recorder.
                 ApiKey.INITIALIZE_SHARE_GROUP_STATE,
                 ApiKey.WRITE_SHARE_GROUP_STATE,
                 ApiKey.READ_SHARE_GROUP_STATE,
@@ -279,7 +279,9 @@ WITH_KAFKA_43 = [
     Scenario(
         "librdkafka-transactions",
         librdkafka_transactions,
-        {  # Brokers also send these APIs to each other, in other versions. So each version is given here.
+        # Each number is the version that librdkafka sends. The broker also sends AddPartitionsToTxn to itself, in a
+        # newer version. The newer version must not be recorded in this scenario.
+        {
             ApiKey.INIT_PRODUCER_ID: 4,
             ApiKey.ADD_PARTITIONS_TO_TXN: 0,
             ApiKey.ADD_OFFSETS_TO_TXN: 0,
@@ -291,7 +293,7 @@ WITH_KAFKA_43 = [
         "kafka-4.3.0-transactions",
         kafka_43_transactions,
         dict.fromkeys(
-            [  # The broker sends WriteTxnMarkers through the recorder.
+            [  # The client sends all of these requests except WriteTxnMarkers, which the broker sends to itself.
                 ApiKey.TXN_OFFSET_COMMIT,
                 ApiKey.END_TXN,
                 ApiKey.LIST_TRANSACTIONS,

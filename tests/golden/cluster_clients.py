@@ -1,4 +1,7 @@
-"""Clients whose requests concern the whole cluster, its users, ACLs and quotas, for the golden files (capture.py)."""
+"""Clients that send requests about the cluster, its users, ACLs and quotas.
+
+The requests of these clients are captured as golden files.
+"""
 
 from __future__ import annotations
 

@@ -2,8 +2,8 @@
 
     python -m tests.golden.scram_exchange     (from the project's root)
 
-The user, the password, the salt and both nonces are those of the example in RFC 7677, so a reader can compare the
-messages with the specification. Nonces and salts are otherwise random, and the same exchange never happens twice.
+The user, the password, the salt and both nonces are those of the example in RFC 7677. A reader can therefore compare
+the messages with the RFC. In a normal login, the nonces are random, so each login has different messages.
 """
 
 from __future__ import annotations

@@ -1,4 +1,7 @@
-"""Clients that produce and fetch two records, for the golden files. Each function runs one client."""
+"""Clients that produce and fetch two records. Each function runs one client.
+
+The requests of these clients are captured as golden files.
+"""
 
 import asyncio
 import os

@@ -1,6 +1,6 @@
 """Bolts and sinks that follow faulty rules of the Hailstorm paper. Hailstorm itself uses other rules.
 
-The tests run these bolts and sinks in a simulation, and check that it finds their errors.
+The tests run a topology with the faulty rules in a simulation. The simulation must detect wrong results.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ from hmb.hailstorm.processors.sinks import SinkMachine
 
 
 def steps_without_waiting_for_the_split() -> tuple[Step, ...]:
-    """Return the steps of the negotiator in the Hailstorm paper, in which the spouts resume too early.
+    """Return the negotiator's steps by a faulty rule of the Hailstorm paper: the spouts resume too early.
 
-    In these steps, the spouts resume before the bolts have split their states for a snapshot.
+    With these steps, the spouts read again before each bolt has begun its part of the snapshot.
     """
     kept = [step for step in STEPS if MasterPhase.SPOUTS_PAUSED_AT not in (step.before, step.after)]
     paused = next(step for step in STEPS if step.event is NegotiatorEvent.ALL_PAUSED)
@@ -26,7 +26,7 @@ def steps_without_waiting_for_the_split() -> tuple[Step, ...]:
 
 
 class BoltThatSplitsWhenFlowing(BoltMachine):
-    """Splits its state when the master state is Flowing(clock), as in the Hailstorm paper."""
+    """A bolt that begins a snapshot when the spouts already read again, as in the Hailstorm paper."""
 
     def observe(self, master: MasterState) -> None:
         self.report.seen = master.number
@@ -38,7 +38,7 @@ class BoltThatSplitsWhenFlowing(BoltMachine):
 
 
 class SinkThatSplitsWhenFlowing(SinkMachine):
-    """A sink with the Hailstorm paper's rule: it begins its part of a snapshot in the phase Flowing(clock)."""
+    """A sink that begins a snapshot when the spouts already read again, as in the Hailstorm paper."""
 
     def observe(self, master: MasterState) -> None:
         if master.completed is not None:
@@ -56,7 +56,7 @@ class BoltThatMergesAtOnce(BoltMachine):
     later tuples into B and sends their outputs at once, although A is not complete.
     """
 
-    # Whether outputs of tuples below the clock are computed from A + B, as in the Hailstorm paper.
+    # True if the bolt computes the outputs for the snapshot's tuples from A + B, as in the Hailstorm paper.
     below_from_both = False
 
     def _split(self) -> None:
@@ -84,6 +84,9 @@ class BoltThatMergesAtOnce(BoltMachine):
 
 
 class BoltOfThePaper(BoltThatMergesAtOnce):
-    """Computes the outputs of all tuples from both states of the bolt, A and B, as in the Hailstorm paper."""
+    """A bolt that computes each output from both of its states, A and B, as in the Hailstorm paper.
+
+    During a snapshot, a bolt merges the snapshot's tuples into the state A, and later tuples into the state B.
+    """
 
     below_from_both = True

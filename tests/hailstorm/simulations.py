@@ -18,7 +18,10 @@ class CheckedSimulation(Simulation, ABC):
 
     @abstractmethod
     def expected(self, clock: Clock | None) -> dict[str, Any]:
-        """Return the state of each checked node after all records below `clock`."""
+        """Return the correct state of each checked node, by the name of the node.
+
+        A state includes the records below the offsets in `clock`, or all records if `clock` is None.
+        """
 
     def on_complete(self, clock: Clock) -> None:
         super().on_complete(clock)

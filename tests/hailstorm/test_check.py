@@ -151,10 +151,10 @@ def test_the_sinks_of_a_topology_are_not_called() -> None:
 
 
 def test_a_top_n_by_a_running_mean_is_named() -> None:
-    """`check` names a top-n bolt that follows a running mean.
+    """`check` reports a top-n bolt that ranks words by means, which can still rise or fall.
 
-    Each of the two bolts alone is correct. But a running mean can rise and fall, so the greatest mean that the top-n
-    bolt receives depends on the order of the tuples.
+    For each tuple, the bolt `mean` sends the new mean of a word. The bolt `ranking` keeps the greatest mean of each
+    word, so the state of this bolt depends on the order of the tuples.
     """
     top = Bolt.over(TopN(3), lambda item, state: [("top", 1)], lift=lambda item: {item[0]: item[2]})
     (problem,) = check(mean_topology(top), topologies.word_logs(5))

@@ -31,7 +31,7 @@ LONG_BEFORE = 25  # ms; windows last 20 ms, so a tuple whose time is lowered by 
 def test_the_module_and_the_function_have_different_names() -> None:
     """The module `checking` and the function `check` have different names.
 
-    Documentation pages import the module for its docstring, and must not get the function.
+    If both had the name `check`, the function would hide the module in the package `hmb.hailstorm`.
     """
     module = importlib.import_module("hmb.hailstorm.checking")
     assert isinstance(hmb.hailstorm.checking, ModuleType) and hmb.hailstorm.check is module.check
@@ -75,10 +75,10 @@ def test_a_window_over_running_values_is_named(windows: WindowsOf) -> None:
 
 
 def test_a_time_before_the_event_time_of_the_spout_is_named() -> None:
-    """`check` names a bolt that gives tuples earlier times than the spout does.
+    """`check` reports a bolt whose times are earlier than the spout's event times.
 
-    The spout's times decide when the bolt closes a window. The bolt's own times are 25 ms earlier, so a tuple can be
-    late: it arrives after its window has closed. The order in which tuples arrive decides which tuples are late.
+    A window lasts 20 ms, and the bolt's time of each tuple is 25 ms before the spout's event time. A tuple can
+    therefore arrive after its window has closed. The order of the tuples decides which tuples are too late.
     """
     made = topology(Tumbling(20, MapOf(Sum())))
     del made.nodes["window"], made.nodes["out"]
@@ -91,9 +91,9 @@ def test_a_time_before_the_event_time_of_the_spout_is_named() -> None:
 
 
 def means_of_means() -> Topology:
-    """Return a topology that computes means of running means.
+    """Return a topology with two bolts: `mean` sends means, and `again` computes the mean of these means.
 
-    Each outer mean needs a sum of running means. An exact sum would need 300 digits.
+    The state of the bolt `again` contains an exact sum: an int of more than 300 digits.
     """
     made = Topology("means")
     made.spout("words", Spout("words", lambda record: (record.value.decode(), 0.1 * record.offset)))

@@ -1,4 +1,4 @@
-"""Tests of the codec: it decodes a value to an equal value of the same type, and refuses bytes that it never writes."""
+"""Tests of the codec. A decoded value has the content and type of the original value. Invalid bytes raise an error."""
 
 from __future__ import annotations
 
@@ -96,20 +96,40 @@ def test_a_large_count_allocates_nothing() -> None:
 
 
 def test_a_small_input_does_not_grow_into_a_large_value() -> None:
-    """A small input cannot claim a large number of items, because each item of a container needs at least one byte."""
+    """The codec refuses an input with 200 nested tuples, because it decodes at most 100 nested levels."""
     nested = b"l" + b"\x01t\x01" * 200 + b"\x00"
     with pytest.raises(CodecError, match=r"deep|not|cannot"):
         codec.decode(nested)
 
 
-def test_deep_values_are_refused_in_both_directions() -> None:
-    value: object = 1
-    for _ in range(codec.MAX_DEPTH + 2):
-        value = [value]
+@pytest.mark.parametrize("innermost", [1, 1.5, 1 << 70, "a", b"x", None])
+@pytest.mark.parametrize("container", ["list", "tuple", "dict"])
+def test_values_are_encoded_up_to_the_depth_at_which_they_can_be_decoded(container: str, innermost: object) -> None:
+    value = innermost
+    for _ in range(codec.MAX_DEPTH):
+        value = {1: value} if container == "dict" else (value, 2) if container == "tuple" else [value]
+    assert codec.decode(codec.encode(value)) == value
     with pytest.raises(CodecError, match="deep"):
-        codec.encode(value)
+        codec.encode([value])
+
+
+def test_deep_bytes_are_not_decoded() -> None:
     with pytest.raises(CodecError, match="deep"):
-        codec.decode(b"l\x01v" * (codec.MAX_DEPTH + 2) + b"N")
+        codec.decode(b"l\x01v" * (codec.MAX_DEPTH + 1) + b"N")
+
+
+@pytest.mark.parametrize(
+    ("lengths", "problem"),
+    [
+        (b"\x02b\x01\x01", "a column of 1 values has 2 lengths of the kind 'b'"),
+        (b"\x01s" * 2000, "a column of 1 values has 1 lengths of the kind 's'"),
+        (b"\x01b\xff\x01x", "a column contains the negative length -1"),
+        (b"\x01b\x02\x01x", "the lengths in a column add up to 2, but the length of the content is 1"),
+    ],
+)
+def test_wrong_lengths_of_strings_are_refused(lengths: bytes, problem: str) -> None:
+    with pytest.raises(CodecError, match=problem):
+        codec.decode(b"l\x01s" + lengths)
 
 
 class City(NamedTuple):

@@ -1,4 +1,4 @@
-"""Tests of the combiner: senders merge the tuples of a batch by key, and states and snapshots stay the same."""
+"""Tests of the combiner, which merges the tuples with the same key in a batch. It must not change a bolt's state."""
 
 from __future__ import annotations
 

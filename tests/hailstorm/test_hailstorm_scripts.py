@@ -1,23 +1,24 @@
 """Tests of Hailstorm with goldenscripts (tests/scripts/hailstorm): each script lists events, and prints their effects.
 
-    produce WORD ... [to=PARTITION]    append records to the topic `words`, to partition 0 or another one
-    negotiate                          the negotiator reads the reports, and takes steps until it waits
-    watch [PROCESSOR ...]              some or all processors see the master state: the negotiator's newest decision
+A script consists of these commands:
+    produce WORD ... [to=PARTITION]    append records to a partition of the topic `words` (default: partition 0)
+    negotiate                          let the negotiator read the reports, and take steps until it must wait
+    watch [PROCESSOR ...]              show the negotiator's newest decision to these processors (default: all)
     settle                             repeat `negotiate` and `watch` until nothing changes
-    start                              do what `settle` does, but print only the last line
-    read SPOUT [COUNT]                 the spout reads records (all by default), and sends their tuples
-    deliver [SENDER RECEIVER]          the tuples of one channel or of all channels arrive, until the channels are empty
-    save [PROCESSOR ...]               some or all processors store the states that they must save
+    start                              run the command `settle`, but print only the last line
+    read SPOUT [COUNT]                 let a spout read COUNT records (default: all), and send their tuples
+    deliver [SENDER RECEIVER]          deliver all tuples in one channel (default: in all channels)
+    save [PROCESSOR ...]               let these processors (default: all) store the states that they must save
     wait SECONDS                       let time pass
-    crash PROCESSOR | negotiator       the process loses everything in its memory, and starts again
-    show                               print what is in the memory of each processor
+    crash PROCESSOR | negotiator       delete everything in the memory of a process, and start the process again
+    show                               print the content of each processor's memory
     store                              print the clocks of the snapshots in the store
 
 The topology counts words: the spouts `words-0` and `words-1`, the bolt `count-0`, and two sinks. The sink `live-0`
 writes each output at once. The sink `held-0` holds outputs back until their snapshot is complete. The grace period is
 10 s.
 
-A script prints each master state, each output, and each report of a processor.
+A script prints each decision of the negotiator, each output of a sink, and each change in a processor's report.
 """
 
 from __future__ import annotations
@@ -181,7 +182,10 @@ class Session:
         yield f"complete: {self.store_of_snapshots.completed()}"
 
     def _effects(self, name: str) -> Iterator[str]:
-        """Send what a processor has put into its outbox, and yield its outputs and the changes of its report."""
+        """Send the tuples in the outbox of a processor, and yield the lines that the script prints.
+
+        The lines contain the outputs of the sinks, and the changed fields in the report of the processor.
+        """
         participant = self.participants[name]
         if participant.machine is not None:
             for receiver, payloads in participant.machine.outbox:

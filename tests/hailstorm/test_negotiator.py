@@ -48,9 +48,10 @@ class Driver:
             self.living[name] = Report(self.state.epoch, self.state.number, start=start, **report)
 
     def report(self, *names: str, **changes: Any) -> None:
-        """Change the reports of the named processors, or of all if no name is given.
+        """Change the reports of the processors `names`, or of all processors if `names` is empty.
 
-        Each changed report says that its processor has seen the newest decision of the negotiator.
+        The dict `changes` contains the new values of fields. The method also sets the field `seen` to the number of the
+        negotiator's newest decision.
         """
         for name in names or self.processors.by_name:
             self.living[name] = replace(self.living[name], seen=self.state.number, **changes)

@@ -103,7 +103,7 @@ def first_failure(**options: Any) -> str:
 
 
 def test_hole_a_marks_that_travel_only_with_tuples_stall_a_snapshot(plant: Callable[..., None]) -> None:
-    """A snapshot can hang if processors send low water marks only with tuples, as in the Hailstorm paper.
+    """The Hailstorm paper has a faulty rule: processors send low water marks only together with tuples.
 
     A bolt that receives no tuples then receives no marks. The bolt waits forever for marks, and never saves its state.
     """
@@ -118,7 +118,7 @@ def test_hole_a_marks_that_travel_only_with_tuples_stall_a_snapshot(plant: Calla
 
 
 def test_hole_b_a_mark_that_must_equal_the_clock_stalls_a_snapshot(plant: Callable[..., None]) -> None:
-    """A snapshot can hang if a low water mark must be equal to the snapshot's clock, as in the Hailstorm paper.
+    """The Hailstorm paper has a faulty rule: a low water mark must be equal to the clock of the snapshot.
 
     A mark and a clock contain one offset for each partition. For example, the clock is (10, 20), and a bolt's mark
     changes from (10, 15) to (12, 20). The mark never equals the clock, so the bolt never saves its state.
@@ -128,10 +128,10 @@ def test_hole_b_a_mark_that_must_equal_the_clock_stalls_a_snapshot(plant: Callab
 
 
 def test_hole_c_spouts_that_resume_before_the_split_spoil_a_snapshot(plant: Callable[..., None]) -> None:
-    """A snapshot can be wrong if the spouts resume before each bolt has begun the snapshot, as in the Hailstorm paper.
+    """The Hailstorm paper has a faulty rule: the spouts resume before all bolts have begun the snapshot.
 
-    A spout can then send a later tuple to a bolt that has not begun the snapshot. The bolt saves this tuple in the
-    snapshot, although the tuple does not belong to the snapshot.
+    The spouts then send new tuples, which do not belong to the snapshot. A bolt that has not begun the snapshot wrongly
+    saves these tuples in the snapshot.
     """
     plant(Negotiator, "steps", paper_rules.steps_without_waiting_for_the_split())
     plant(Participant, "bolt_machine", paper_rules.BoltThatSplitsWhenFlowing)
@@ -140,21 +140,20 @@ def test_hole_c_spouts_that_resume_before_the_split_spoil_a_snapshot(plant: Call
 
 
 def test_hole_d_outputs_computed_from_both_states_reach_the_next_snapshot(plant: Callable[..., None]) -> None:
-    """A snapshot can be wrong if a bolt computes all outputs from both of its states, as in the Hailstorm paper.
+    """The Hailstorm paper has a faulty rule: during a snapshot, a bolt computes all outputs from both of its states.
 
-    During a snapshot, a bolt adds the snapshot's tuples to state A, and later tuples to state B. If an output for a
-    tuple of the snapshot depends on B, the next bolt saves a wrong value in its snapshot.
+    State A contains the snapshot's tuples, and state B contains later tuples. If an output for a tuple of the snapshot
+    depends on B, the next bolt saves a wrong value in the snapshot.
     """
     plant(Participant, "bolt_machine", paper_rules.BoltOfThePaper)
     assert "topn at" in first_failure()
 
 
 def test_hole_e_a_tuple_above_the_clock_that_does_not_wait_leaves_an_old_value(plant: Callable[..., None]) -> None:
-    """A bolt can send a wrong last result if later tuples do not wait during a snapshot, as in the Hailstorm paper.
+    """The Hailstorm paper has a faulty rule: later tuples do not wait until a bolt's snapshot is complete.
 
-    A bolt counts the snapshot's tuples in A, and later tuples in B. For example, A = 4 and B = 4, so the bolt sends
-    A + B = 8. Another tuple of the snapshot arrives, and the bolt sends A = 5. The bolt never sends the complete
-    count, which is 9.
+    For example, a bolt has received eight tuples, four of which belong to the snapshot. The bolt sends the count 8. A
+    fifth tuple of the snapshot arrives. The bolt sends the count in the snapshot, 5, and never the total count, 9.
     """
     plant(Participant, "bolt_machine", paper_rules.BoltThatMergesAtOnce)
     assert "topn at" in first_failure()
@@ -170,7 +169,7 @@ def test_defect_a_maximum_instead_of_a_minimum(plant: Callable[..., None]) -> No
 
 
 def test_defect_the_boundary_tuple_enters_the_snapshot(plant: Callable[..., None]) -> None:
-    """The planted defect: for each partition, a bolt adds one tuple too many to a snapshot.
+    """The simulation finds a defect: for each partition, a bolt adds one tuple too many to a snapshot.
 
     For example, the snapshot's clock contains offset 10, so the last offset in the snapshot should be 9. The bolt also
     adds the tuple from offset 10. After a restart from this snapshot, the tuple counts twice.
@@ -185,9 +184,10 @@ def test_defect_the_boundary_tuple_enters_the_snapshot(plant: Callable[..., None
 
 
 def test_defect_combined_tuples_take_the_offset_after_their_batch(plant: Callable[..., None]) -> None:
-    """The planted defect: a tuple that combines the tuples of a batch gets the offset after the batch.
+    """The simulation finds a defect: the offset of the tuple that replaces a batch is too high by 1.
 
-    A snapshot can end exactly before this offset. It then misses the combined tuple, although it covers the batch.
+    For example, a batch has the offsets 7 to 10. The new tuple should have the offset 10, but has the offset 11. A
+    snapshot of the offsets 0 to 10 then lacks this tuple.
     """
     combine = emitter.combine
 
@@ -201,7 +201,7 @@ def test_defect_combined_tuples_take_the_offset_after_their_batch(plant: Callabl
 
 
 def test_defect_a_snapshot_of_the_whole_state(plant: Callable[..., None]) -> None:
-    """The planted defect: a bolt saves both of its states, A and B, instead of only its state A."""
+    """The simulation finds a defect: a bolt saves the snapshot's tuples (state A) and also later tuples (state B)."""
 
     def to_value(self: SplitState) -> Any:
         merged = self.merged()
@@ -237,7 +237,7 @@ def test_defect_each_processor_restores_its_own_newest_snapshot(plant: Callable[
 
 
 class _Renamed:
-    """A snapshot store that always loads the snapshot at one fixed clock, even if another clock is requested."""
+    """A snapshot store that always returns one fixed snapshot of a processor, even if another snapshot is requested."""
 
     def __init__(self, store: Any, clock: Clock) -> None:
         self._store, self._clock = store, clock
@@ -250,9 +250,10 @@ class _Renamed:
 
 
 def test_defect_an_answer_to_an_earlier_master_state_counts(plant: Callable[..., None]) -> None:
-    """The planted defect: the negotiator accepts a report about an earlier master state.
+    """The simulation finds a defect: the negotiator accepts a processor's answer to an earlier decision.
 
-    A slow spout still reports the position of its last pause, although it has continued to read.
+    For example, the negotiator pauses all spouts again. The report of a slow spout still contains the offset of an
+    earlier pause, and the negotiator accepts this offset.
     """
     plant(Situation, "_has_answered", lambda self, report, is_answer: is_answer(self.state, report))
     plant(simulation, "GRACE_PERIOD", 0.0)
@@ -261,9 +262,9 @@ def test_defect_an_answer_to_an_earlier_master_state_counts(plant: Callable[...,
 
 @pytest.mark.parametrize("seed", range(5))
 def test_a_processor_saves_once_at_each_clock_of_an_epoch(seed: int) -> None:
-    """Each processor saves only one state for each snapshot.
+    """Each processor saves its state only once for each snapshot.
 
-    The state of a stateless bolt is None. The processor must not treat None as a state that it has not saved yet.
+    A bolt without state saves None. After this save, the processor must not save None again for the same snapshot.
     """
     saves: Counter[tuple[int, str, Clock]] = Counter()
 

@@ -1,4 +1,4 @@
-"""Tests of topologies: an error names the mistake, and processors and groupings are the same in every process."""
+"""Tests of topologies. An error message names the mistake. All processes choose the same bolt instance for a key."""
 
 from __future__ import annotations
 

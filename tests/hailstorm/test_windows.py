@@ -1,4 +1,7 @@
-"""Tests of windows of event time: late records, closed windows, idle partitions, and equal results in every order."""
+"""Tests of windows of event time. The results must be the same for every order of the tuples.
+
+Other tests check late records, closed windows and idle partitions.
+"""
 
 from __future__ import annotations
 
@@ -269,9 +272,10 @@ def test_watermarks_are_the_minimum_over_the_processors_that_carry_a_partition()
 def test_the_late_tuples_of_a_bolt_are_counted_across_runs(
     servers: str, make_topic: Callable[..., str], tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """The count of late tuples of a bolt continues after a restart.
+    """A bolt continues to count its late tuples after a restart.
 
-    The bolt subtracts 1,000 ms from each event time, so all tuples after the first snapshot are late for the bolt.
+    The bolt subtracts 1,000 ms from each event time. The first snapshot closes all windows before 2,000 ms. The next
+    tuples have the times 1,010 and 1,012 ms in the bolt, so they are late.
     """
     topic = make_topic([[b"2000", b"2005"]])
     made = Topology("late")

@@ -98,9 +98,10 @@ def tracing(
     write: Callable[[Sequence[Any], Clock], object] = lambda items, clock: None,
     write_at_once: Callable[[Any, Any], object] = lambda name, item: None,
 ) -> Topology:
-    """Return a topology with three bolts in a row and a second path.
+    """Return a topology with two paths from the spout to the bolt `second`: through the bolt `first` or `plain`.
 
-    The state of each bolt contains the origins of all received tuples.
+    The bolt `plain` has no state. Each other bolt counts the tuples that it receives from each origin (partition and
+    offset).
     """
 
     def origins(transform: Callable[[Any, Any], Iterable[Any]]) -> Bolt:
@@ -118,7 +119,10 @@ def tracing(
 
 
 def origins(logs: Logs, clock: Clock | None = None) -> dict[str, dict[tuple[int, int], int]]:
-    """Return the state that each bolt of `tracing` must have after the records below the offsets in `clock`."""
+    """Return the correct state of each stateful bolt in the topology `tracing`.
+
+    A state includes the records below the offsets in `clock`, or all records if `clock` is None.
+    """
     first: Counter[tuple[int, int]] = Counter()
     second: Counter[tuple[int, int]] = Counter()
     for log in logs["words"]:

@@ -1,4 +1,7 @@
-"""Tests of the folder for teachers, and of the wheel, which must not contain the solutions of the second exercises."""
+"""Tests of the folder for teachers, which contains the solutions of all exercises.
+
+The wheel (the package of HMB) must not contain the solution of a lab's second exercise.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tests of all labs: the starter fails, the solution passes, and each wrong answer gets a message with its mistake."""
+"""Tests of all labs: the starter fails, the solution passes, and the check reports the mistake of each wrong answer."""
 
 from __future__ import annotations
 

@@ -1,4 +1,8 @@
-"""Tests of the simulated partition of lab 11: which acknowledged records it loses, and which a follower removes."""
+"""Tests of the partition that lab 11 simulates.
+
+The tests check which acknowledged records the partition loses after a crash, and which records a follower removes from
+its log.
+"""
 
 from __future__ import annotations
 
@@ -46,9 +50,9 @@ def test_an_old_leader_removes_the_records_that_the_new_leader_lacks() -> None:
 
 
 def test_the_log_of_an_old_leader_counts_only_after_its_first_fetch() -> None:
-    """An old leader's log counts for the high watermark only after the old leader has fetched from the new leader.
+    """To compute the high watermark, a new leader ignores the old leader's log until the old leader fetches records.
 
-    Before a bug was fixed, the log counted earlier, so the new leader acknowledged a record that no other replica had.
+    In this test, no replica fetches the record "three" from the new leader, so the record is not acknowledged.
     """
     simulated = partition("all")
     simulated.produce("one")

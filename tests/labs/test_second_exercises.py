@@ -1,7 +1,7 @@
 """Tests of the second exercises: the starter fails, the solution passes, and each wrong answer gets a clear message.
 
-A wrong answer is the solution of a second exercise with one mistake. Neither the solutions nor the mistakes are in the
-wheel.
+To make a wrong answer, the test copies a correct solution and changes one piece of its code. The package that users
+install contains neither the solutions nor the wrong answers.
 """
 
 from __future__ import annotations

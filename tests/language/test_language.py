@@ -1,7 +1,7 @@
 """The texts of every folder follow the rules that a program can check.
 
-`NOT_CLEAN` lists the folders that still have mistakes. A folder leaves the list when its texts are repaired. The
-command `python -m tests.language check FOLDER` prints the mistakes.
+The test skips the folders in the set `NOT_CLEAN`, because their texts still break some rules. The command
+`python -m tests.language check FOLDER` prints each broken rule, with the place of the text.
 """
 
 from __future__ import annotations

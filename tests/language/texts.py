@@ -1,7 +1,7 @@
 """Finds every text of the project: docstrings, comments, messages, help texts, pages, and the prose of test data.
 
-A text is a piece that a reader meets as one unit: a paragraph of a module's docstring, a block of comment lines, a log
-message. Placeholders of a format string are shown as `{name}`, because the reader of a message sees a value there.
+For example, a paragraph of a module's docstring is one text, and so is a block of comment lines or a log message. A
+message that is an f-string keeps its placeholders, for example `{name}`.
 """
 
 from __future__ import annotations
@@ -119,7 +119,7 @@ def _comments(path: Path, source: str, lines: list[str]) -> Iterator[Text]:
             yield Text("trailing", path, line, words, lines[line - 1].strip())
             continue
         if not words:
-            continue  # A line with only "#" ends a paragraph: the next line then begins a new block.
+            continue  # An empty comment line ends the block. The next comment line begins a new block.
         if block and line != start + len(block):
             yield Text("comment", path, start, " ".join(block), lines[start + len(block) - 1].strip())
             block = []

@@ -47,10 +47,10 @@ def test_new_records_topics_and_partitions_are_copied(
 def test_the_offsets_of_groups_follow(
     source: hmb.Broker, target: hmb.Broker, mirror: MakeMirror, transactional: bool
 ) -> None:
-    """The mirror translates the group's offset, although the offsets of the copy can differ from those of the source.
+    """The mirror translates a group's committed offset, because the same record can have another offset in the copy.
 
-    If the mirror writes in transactions, the copy contains transaction markers. Each marker takes an offset, so the
-    records after it have higher offsets than in the source.
+    If the mirror writes in transactions, the copy contains transaction markers. Each marker takes one offset, so the
+    records after the marker have higher offsets in the copy than in the source.
     """
     partition = TopicPartition("orders", 0)
     source.create_topic("orders")

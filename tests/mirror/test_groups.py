@@ -21,8 +21,8 @@ RECORDS = 24
 def copy_in_transactions(source: hmb.Broker, mirror: MakeMirror) -> None:
     """Send records to the source, and copy each record in a transaction of its own.
 
-    In the copy, a transaction marker follows each record, so each run has one record. For example, the records at the
-    offsets 0, 1 and 2 of the source are at the offsets 0, 2 and 4 of the copy.
+    In the copy, a transaction marker follows each record, so two records never have consecutive offsets. For example,
+    the records at offsets 0, 1 and 2 of the source are at offsets 0, 2 and 4 of the copy.
     """
     source.create_topic("orders")
     for number in range(RECORDS):

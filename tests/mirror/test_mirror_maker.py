@@ -30,7 +30,7 @@ def test_topics_have_the_name_of_their_cluster(
 ) -> None:
     source.create_topic("orders", partitions=2)
     source.produce("orders", "a", "b")
-    source.create_topic("west.payments")  # a copy from the target, which the mirror must not copy back
+    source.create_topic("west.payments")  # The topic is a copy of the target's topic `payments`. The mirror ignores it.
     mirror(aliases=EAST_TO_WEST).run()
     names = ["east.checkpoints.internal", "east.heartbeats", "east.orders"]
     assert sorted(name for name in target.topics() if not name.startswith("__")) == names

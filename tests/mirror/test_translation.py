@@ -57,9 +57,9 @@ def test_a_text_that_no_mirror_has_written_is_an_error(text: str) -> None:
 
 @given(st.lists(st.tuples(st.integers(1, 9), st.integers(0, 3), st.integers(0, 3)), max_size=4 * MAX_RUNS))
 def test_no_translation_skips_a_record(steps: list[tuple[int, int, int]]) -> None:
-    """A translated offset is never greater than the offset of the record's copy.
+    """If a record's offset is translated, the result is never greater than the offset of the record's copy.
 
-    In each step, the mirror skips some offsets at the source and at the target, and then copies some records.
+    Each step `(records, source gap, target gap)` first skips offsets in both clusters, and then copies records.
     """
     copy, exact = translation(), {}
     source = target = 0

@@ -1,4 +1,4 @@
-"""A broker with a page and with clients that use it, and functions that operate the page in a browser."""
+"""A broker with a monitoring page, clients of this broker, and functions that operate the page in a browser."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ CONFIG = {"log.flush.acks.all": "false", "group.initial.rebalance.delay.ms": "0"
 
 
 class Load:
-    """A broker with its page, and clients that use the broker until the test ends."""
+    """A broker with a monitoring page, and clients that use the broker until the test ends."""
 
     def __init__(self, broker: BrokerServer, ports: MonitoringPorts) -> None:
         self.broker, self.ports = broker, ports
@@ -77,7 +77,7 @@ class Load:
 
 @contextmanager
 def loaded_page() -> Iterator[Load]:
-    """Run a broker with a page, and clients that use the broker, until the `with` block ends."""
+    """Run a broker with a monitoring page, and clients of this broker, until the `with` block ends."""
     with BrokerServer(config=CONFIG) as broker, ExitStack() as stack:
         with hmb.Admin(broker.bootstrap_servers) as admin:
             configs = {"segment.bytes": "30000", "index.interval.bytes": "2000"}
@@ -106,7 +106,10 @@ def paused(tab: ChromiumTab) -> None:
 
 
 def choose(tab: ChromiumTab, element: str, value: str, event: str) -> None:
-    """Give an input a value, as a user would do."""
+    """Set the value of the form field with the id `element`, as a user does.
+
+    After the change, the field receives an event with the name `event`, for example "change".
+    """
     tab.run(f"document.getElementById('{element}').value = '{value}'")
     tab.run(f"document.getElementById('{element}').dispatchEvent(new Event('{event}'))")
 

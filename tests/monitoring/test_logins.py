@@ -74,7 +74,7 @@ class SecuredPage(NamedTuple):
         return response.status, dict(response.getheaders()), response.read()
 
     def log_in(self, user: str, password: str) -> tuple[int, str, bytes]:
-        """Send the form of the login. Return the status, the cookies for later requests, and the page."""
+        """Send the login form. Return the HTTP status, the cookies for later requests, and the body of the response."""
         form = urlencode({"user": user, "password": password})
         status, headers, body = self.ask("POST", "/login", form, Cookie=self.cookie)
         session = headers.get("Set-Cookie", "").partition(";")[0]
@@ -205,7 +205,10 @@ def test_a_program_sends_name_and_password(page: SecuredPage, run: Hmb) -> None:
 
 @pytest.mark.parametrize("value", ["", "é", "Ym9i=", "/w==", "Ym9i"])
 def test_a_damaged_basic_header_is_refused(page: SecuredPage, value: str) -> None:
-    """The server answers 401 if the value is not base64, or decodes to no UTF-8 text or to a text without a colon."""
+    """The server answers with status 401 if it cannot decode the user name and the password in the header.
+
+    The value must be base64. The decoded bytes must be UTF-8 text, and this text must contain a colon.
+    """
     assert page.ask("GET", "/state", Cookie=page.cookie, Authorization=f"Basic {value}")[0] == 401
 
 

@@ -122,8 +122,8 @@ def size_of(tab: ChromiumTab) -> tuple[int, int]:
 def test_a_page_that_is_open_for_a_day_does_not_grow() -> None:
     """The page gets more than 450 changes between the two measurements of its size.
 
-    While the page is paused, the newest 400 changes wait. The test also pauses the page once before the first
-    measurement, because the browser compiles the functions for a pause at the first pause, and keeps the compiled code.
+    The test pauses the page before each measurement. The first pause uses additional memory, because the browser
+    compiles the functions for a pause and keeps the compiled code. This memory is part of both measurements.
     """
     with hmb.Broker() as broker:
         broker.create_topic("orders")
@@ -140,7 +140,10 @@ def test_a_page_that_is_open_for_a_day_does_not_grow() -> None:
 
 
 def pause_until_changes_are_dropped(tab: ChromiumTab, current: ChangingState) -> None:
-    """Pause the page until more changes have arrived than it keeps, and then continue."""
+    """Pause the page until more than 400 changes have arrived, and then end the pause.
+
+    A paused page keeps only the newest 400 changes in its queue. The page applies older changes during the pause.
+    """
     tab.run("document.getElementById('pause').click()")
     until(lambda: "400 changes wait" in tab.text("#connection"), "400 changes that wait", pause=0.1)
     now = current.calls
@@ -150,7 +153,7 @@ def pause_until_changes_are_dropped(tab: ChromiumTab, current: ChangingState) ->
 
 
 def size_when_still(tab: ChromiumTab, current: ChangingState) -> tuple[int, int]:
-    """Return the size of the page when it shows the last event, and no change is on its way to the page."""
+    """Stop the changes, wait until the page shows the last event, and return the size of the page."""
     current.is_still = True
     until(lambda: current.last_event in tab.text("main"), "the last event", pause=0.1)
     size = size_of(tab)

@@ -2,8 +2,9 @@
 
 One broker and one browser serve all tests of this module, because the start of a browser takes a second.
 
-The names of topics, groups and clients contain script tags, and so do the keys, values and headers of records. If the
-page interpreted one of these tags, a script would run, and `problems` would find the violation of the page's policy.
+The names of topics, groups and clients contain script tags, and so do the keys, values and headers of records. The
+page must show these tags as text. If it interpreted a tag as HTML, Chromium would report a security error, and the
+fixture `tab` would fail.
 """
 
 from __future__ import annotations
@@ -245,7 +246,10 @@ def test_the_keyboard_alone_opens_a_view(tab: ChromiumTab) -> None:
 
 @pytest.fixture
 def quiet(tab: ChromiumTab, load: Load, tmp_path: Path) -> Iterator[None]:
-    """Show a broker without load in the tab. Its topic has 500 batches, and two groups are at the same offset."""
+    """Start a broker that has no clients, and open its page.
+
+    The broker has one topic with 500 batches, and two groups with the same committed offset.
+    """
     many = hmb.TopicPartition("many", 0)
     with BrokerServer(str(tmp_path), config=CONFIG) as broker:
         with hmb.Admin(broker.bootstrap_servers) as admin:

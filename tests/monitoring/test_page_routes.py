@@ -118,9 +118,10 @@ def test_a_wrong_address_is_one_clear_reason(served: tuple[BrokerServer, Monitor
 
 
 def test_the_files_of_the_page_interpret_no_text_and_load_nothing_from_elsewhere() -> None:
-    """The scripts show names and values from clients as plain text, and load nothing from other sites.
+    """The files of the page show names and values from clients as plain text, and load nothing from other sites.
 
-    Each file is short enough to read.
+    The test searches each file for forbidden code, for example `innerHTML` and `https://`. It also checks that each
+    file has at most 400 lines.
     """
     scripts = {file.name: file.read_text() for file in Path(page.__path__[0], "static").iterdir()}
     assert {"index.html", "page.css", "page.js"} <= set(scripts)

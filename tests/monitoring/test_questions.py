@@ -65,7 +65,7 @@ class Member:
 
 
 def members(broker: BrokerServer) -> list[str]:
-    """Return the client ids of the members of "billing" to which partitions are assigned."""
+    """Return the client ids of the members of the group "billing". Members without partitions are left out."""
     groups = [group for group in collect(broker).groups if group.group_id == "billing"]
     return sorted(member.client_id for group in groups for member in group.members if member.partitions)
 

@@ -42,7 +42,10 @@ def use(servers: str) -> None:
 
 
 def check_state(servers: str) -> None:
-    """Check the state of a broker that `use` has used, and that has an open transaction with one record."""
+    """Check the monitoring state of a broker.
+
+    The broker has the records and the group that the function `use` creates, and an open transaction with one record.
+    """
     broker = RemoteBroker(servers)
     state = as_json(broker.state())
     topics = {topic["name"]: topic for topic in state["topics"]}
@@ -66,7 +69,7 @@ def check_state(servers: str) -> None:
 
 
 def check_page(servers: str) -> None:
-    """Check the parts that the page reads when a user opens them."""
+    """Check the HTTP responses of the page's server: batches, the offset for a timestamp, and errors."""
     broker = RemoteBroker(servers)
     page = RemotePage(broker, 0)
     page.start()

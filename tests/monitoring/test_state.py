@@ -97,8 +97,8 @@ def test_a_cache_keeps_a_partition_until_its_offsets_change(monkeypatch: pytest.
 def test_a_cache_keeps_the_timestamps_of_lagging_groups(monkeypatch: pytest.MonkeyPatch, fresh: float) -> None:
     """To show how old a group's lag is, the broker reads a timestamp from the log. The cache keeps this timestamp.
 
-    The broker computes the state twice. In between, new records arrive, but they do not change the timestamp at the
-    group's position. So the broker reads the timestamp only once, unless the cache keeps timestamps for 0 s.
+    The parameter `fresh` is the number of seconds for which the cache keeps the timestamp. The broker computes the
+    state twice. If `fresh` is 3600, the broker reads the timestamp once. If `fresh` is 0, it reads the timestamp twice.
     """
     monkeypatch.setattr(state_cache, "FRESH_TIMESTAMPS", fresh)
     read: list[int] = []
@@ -143,10 +143,10 @@ def test_a_group_shows_its_members_and_its_lag() -> None:
 
 
 def test_the_lag_counts_as_no_read_of_a_client(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The broker computes the lag of a group from the log. It must not count this as a read by a client.
+    """The broker reads the log to compute the lag of a group, but does not count this as a read by a client.
 
-    If a client reads the same offset again, the broker looks for damage there. If the broker counted its own reads too,
-    it could miss that a client reads an offset again.
+    The broker counts how often clients read the same offset, because repeated reads can be a sign of damage. The
+    broker's own reads would make these counts wrong.
     """
     with hmb.Broker(config=QUICK) as broker:
         broker.create_topic("t")

@@ -1,4 +1,4 @@
-"""Tests of subscriptions and assignments as bytes, and of readers that are newer or older than the writers."""
+"""Tests of the encoding of subscriptions and assignments, in all known versions and in one unknown newer version."""
 
 from __future__ import annotations
 

@@ -42,7 +42,7 @@ def test_the_stream_ends_inside_a_frame(stream_of: type[io.BytesIO]) -> None:
 
 @pytest.mark.parametrize("prefix", ["ffffffff", "80000000", "7fffffff", "04000001"])
 def test_lengths_that_are_not_allowed(prefix: str) -> None:
-    with pytest.raises(ProtocolError, match=r"frame of -?\d+ bytes \(allowed are 0 to 67108864\)"):
+    with pytest.raises(ProtocolError, match=r"the length of a frame is -?\d+ bytes, but must be 0 to 67108864 bytes"):
         read_frame(io.BytesIO(bytes.fromhex(prefix) + b"x"), LIMIT)
 
 

@@ -71,15 +71,15 @@ def test_cut_anywhere(codec: FieldCodec, value: Any, wire: str) -> None:
 @pytest.mark.parametrize(
     ("codec", "wire", "complaint"),
     [
-        (p.string(p.INT16, True), "7fff61", "length 32767, but 1 bytes are left"),
-        (p.string(p.INT16, True), "fffe", "length -2 is negative"),
+        (p.string(p.INT16, True), "7fff61", "field's length is 32767, but only 1 bytes are left"),
+        (p.string(p.INT16, True), "fffe", "field's length is -2, which is negative"),
         (p.string(p.INT16, False), "ffff", "null is not allowed"),
         (p.string(p.INT16, False), "0001ff", "utf-8"),
         (p.string(p.COMPACT_LENGTH, False), "00", "null is not allowed"),
-        (p.bytestring(p.INT32, False), "7fffffff", "length 2147483647, but 0 bytes are left"),
-        (p.records(p.INT32, False), "7fffffff00", "length 2147483647, but 1 bytes are left"),
-        (p.array(p.INT32, p.INT64, False), "7fffffff", "length 2147483647, but 0 bytes are left"),
-        (p.array(p.COMPACT_LENGTH, p.INT64, False), "ffffffff0f", "length 4294967294, but 0 bytes are left"),
+        (p.bytestring(p.INT32, False), "7fffffff", "field's length is 2147483647, but only 0 bytes are left"),
+        (p.records(p.INT32, False), "7fffffff00", "field's length is 2147483647, but only 1 bytes are left"),
+        (p.array(p.INT32, p.INT64, False), "7fffffff", "field's length is 2147483647, but only 0 bytes are left"),
+        (p.array(p.COMPACT_LENGTH, p.INT64, False), "ffffffff0f", "length is 4294967294, but only 0 bytes are left"),
         (p.UVARINT, "ffffffff10", "more than 32 bits"),
         (p.UVARINT, "808080808000", "more than 32 bits"),
         (p.VARLONG, "ffffffffffffffffff02", "more than 64 bits"),
@@ -174,7 +174,8 @@ def test_the_longest_string(length: FieldCodec, text: str) -> None:
 def test_a_compact_string_of_more_than_32767_bytes_is_malformed() -> None:
     """A compact string of more than 32,767 bytes is malformed.
 
-    Before a bug was fixed, the codec accepted 32,768 bytes, but no coordinator record can contain such a string.
+    Before a bug was fixed, the codec accepted a string of 32,768 bytes. But the broker's coordinators could not store
+    this string, because a string in their records has at most 32,767 bytes.
     """
     out = p.Output()
     p.COMPACT_LENGTH.encode(out, 32_768)

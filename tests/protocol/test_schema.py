@@ -95,7 +95,7 @@ def test_null_where_it_is_not_allowed() -> None:
 def test_an_error_names_the_field_and_the_position() -> None:
     with pytest.raises(ProtocolError, match=r"Order\.Item\.sizes in version 0, byte 11 of 14: the bytes end here"):
         Order.decode(bytes.fromhex("00000007 00000001 0001 61 000000"), 0)
-    with pytest.raises(ProtocolError, match="Order in version 0 ends at byte 8 of 9"):
+    with pytest.raises(ProtocolError, match="Order in version 0 ends at byte 8, but the buffer has 9 bytes"):
         Order.decode(bytes(9), 0)
 
 
@@ -116,9 +116,9 @@ def test_tags_may_be_in_any_order() -> None:
     ("tags", "complaint"),
     [
         ("02 09 00 09 00", "tag 9 occurs twice"),
-        ("01 09 02 00", "length 2, but 1 bytes are left"),
+        ("01 09 02 00", "field's length is 2, but only 1 bytes are left"),
         ("01 00 03 01 0000", "tag 0 has length 3, but the value of extras has 1 bytes"),
-        ("01 00 01 02", "extras|length 1, but 0"),
+        ("01 00 01 02", "extras|field's length is 1, but only 0"),
         ("01", "the bytes end here"),
         ("ffffffff0f", "the bytes end here"),
     ],

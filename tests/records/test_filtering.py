@@ -1,4 +1,4 @@
-"""Tests of filtering a batch. The broker has never checked the records of this batch."""
+"""Tests of the filter that removes records from a batch. Even if the CRC is correct, a record can be malformed."""
 
 from collections.abc import Sequence
 
@@ -46,7 +46,7 @@ def test_valid_records_are_listed_and_kept_at_their_offsets() -> None:
         [raw_record(0, length=-1)] * 2,
         [raw_record(0, length=0), raw_record(1)],
         [raw_record(0, length=3), raw_record(1)],  # The first record ends inside its own key.
-        [raw_record(0), raw_record(1, key_size=5)],  # The second key ends after the record.
+        [raw_record(0), raw_record(1, key_size=5)],  # The length of the second key is too large for the record.
         [raw_record(0, key_size=2**31), raw_record(1)],
         [raw_record(0), raw_record(1, length=2**40)],
         [raw_record(0), raw_record(0)],
@@ -149,7 +149,7 @@ def test_a_delete_horizon_keeps_every_record(records: list[Record], codec: Codec
 def test_a_batch_with_too_many_records_is_refused_and_not_listed() -> None:
     """The filter refuses a batch with too many records before it lists their keys.
 
-    Before a bug was fixed, the keys of 1.25 million records (1 MB of zstd) took a gigabyte.
+    Before a bug was fixed, the keys of 1.25 million records (1 MB of zstd) needed a gigabyte of memory.
     """
     records = [Record(key=b"k")] * (MAX_BATCH_RECORDS + 1)
     frame = RecordBatch.parse(encode_batch(records[:1], codec=Codec.ZSTD))

@@ -1,6 +1,6 @@
-"""Tests of `partial_records`, which reads the offset and the timestamp of each record, but does not copy the value.
+"""Tests of the function `partial_records`, which reads a batch but does not copy the values of the records.
 
-The function also returns whether each record has a key.
+For each record, `partial_records` yields the offset, the timestamp, and whether the record has a key.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def test_partial_records_of_messages(magic: int, records: list[Record], codec: C
 def test_reading_a_timestamp_copies_no_large_value(magic: int) -> None:
     """Reading a timestamp does not copy the record's value.
 
-    Before a bug was fixed, a search by time in a batch of 64 MB took 126 MB.
+    Before a bug was fixed, a search by time in a batch of 64 MB needed 126 MB of memory.
     """
     record = Record(timestamp=5, value=bytes(8 << 20))
     encoded = encode_batch([record], codec=Codec.GZIP) if magic == 2 else encode_message_set([record], 1, Codec.GZIP)

@@ -102,17 +102,17 @@ def ask(connection: socket.socket, request: Request, version: int) -> Response:
 
 
 class Probe:
-    """A client in its own thread that follows the protocol.
+    """A client that runs in its own thread, and sends valid requests to a broker.
 
-    It records how long the broker takes to answer each request, from the connection attempt to the answer.
+    For each request, the client measures the time from the connection attempt to the response.
     """
 
     def __init__(self, broker: BrokerProcess, request: Request, version: int, pause: float = 0.05) -> None:
         self._broker, self._request, self._version, self._pause = broker, request, version, pause
         self._stopped = threading.Event()
         self._thread = threading.Thread(target=self._run)
-        self.times: list[float] = []  # seconds of the wall-clock time
-        self.own_times: list[float] = []  # the same seconds minus the waits for a processor (see stopwatch.py)
+        self.times: list[float] = []  # the wall-clock time of each request, in seconds
+        self.own_times: list[float] = []  # each request's time without waits for a CPU, in seconds (see stopwatch.py)
 
     def _run(self) -> None:
         while not self._stopped.wait(self._pause):

@@ -5,21 +5,22 @@ damage happens after a normal stop, after a kill, or while a broker runs. Then c
 starts, and clients read all data again. The damage must have one of three outcomes:
 
 - *harmless*: clients see the same records, offsets, committed offsets of groups, transactions and settings;
-- *reported*: the broker logs the path of the file, and the next start reports nothing. Clients get all records of
-  intact batches, no wrong record, and no aborted record. No end offset is lower than before the damage;
+- *reported*: the broker logs the path of the damaged file. When the broker starts once more, it does not report this
+  file again. Clients get all records of intact batches, no wrong record, and no aborted record. No end offset is lower
+  than before the damage;
 - *refused*: the broker does not start, and its error names the path of the file. This outcome is allowed if the broker
   cannot rebuild the file's data, or if the case replaced the file by a directory.
 
-After each damage, every reader can read from the start of each partition to its end.
+If the broker starts, clients can read each partition from its start to its end.
 
 Clients may see one kind of damage: a wrong offset of a batch. No CRC covers this offset, and the kernel sends fetched
-batches to the client unchecked. A running broker checks only the offset of the first batch in each response. A later
-batch in a response may therefore have a wrong offset until the next start of the broker repairs it.
+batches to the client unchecked. A running broker checks only the offset of the first batch in each response, so a later
+batch in the response may have a wrong offset. When the broker starts again, it usually corrects the wrong offset.
 
-At its start, a broker compares the modification time of a log file with the saved time, and so notices that another
-process has changed the file. But if the running broker appends to the file after the damage and then stops normally, it
-saves the time of its own last write. The next start then does not notice the wrong offset. Kafka's broker never notices
-a wrong offset.
+But a broker can miss a wrong offset of a batch when it starts. To notice that another process has changed a log file,
+the broker compares the file's modification time with the saved time. If the running broker appends to the damaged file
+and then stops normally, it saves the time of its own last write. At the next start, the two times are equal, so the
+broker does not notice the wrong offset. Kafka's broker never notices a wrong offset.
 
 `python -m tests.reliability.damage --cases 5000 --seed 7` runs many cases. `--case 33` runs one case and prints the
 broker's log. test_damage.py runs some cases.
@@ -175,7 +176,11 @@ class Log(logging.Handler):
 
 
 def run(case: Case, data: DataSet) -> str:
-    """Run one case. Return "harmless", "reported" or "refused". Raises Broken or Stuck."""
+    """Run one case, and return its outcome: "harmless", "reported" or "refused".
+
+    Raises Broken if the broker has lost or changed data, or has not reported the damage. Raises Stuck if a client
+    cannot read past an offset, or if a coordinator does not load its journal.
+    """
     with tempfile.TemporaryDirectory(prefix="hmb-damage-", dir=MEMORY) as temporary:
         directory = Path(temporary) / "data"
         shutil.copytree(data.killed if case.moment == "after a kill" else data.clean, directory)
@@ -305,7 +310,7 @@ class _Run:
         return self._case.moment == "while it runs" and not name.startswith(("plain", "old", "gone"))
 
     def _touched(self, name: str) -> set[int]:
-        """Return the offsets of all batches that have changed or missing bytes."""
+        """Return all offsets in damaged batches. A damaged batch has at least one changed or missing byte."""
         if not self._case.name.startswith(f"{name}/"):
             return set()
         batches = self._data.batches.get(self._case.name, [])
@@ -336,9 +341,9 @@ class _Run:
     def _with_lost_marker(self, name: str, lost: set[int]) -> set[int]:
         """Return the offsets of the committed records whose commit marker may be lost.
 
-        The set `lost` contains the offsets of the damaged batches. An offset in this set that belonged to no record may
-        have belonged to a commit marker. This marker may have committed any of the records before it. For example, if
-        `lost` contains offset 7, and no record had this offset, the committed records below offset 7 may be lost.
+        The set `lost` contains the offsets of the damaged batches. For example, offset 7 is in `lost`, but no record
+        had offset 7. A commit marker was possibly at this offset. So the method returns the offsets of all committed
+        records below 7.
         """
         before = self._data.expected.partitions[name]
         markers = lost - before.records.keys()

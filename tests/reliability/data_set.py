@@ -44,7 +44,7 @@ SETTINGS = {
 GROUPS = ("group", "second", "third")
 STOP = threading.Event()  # This event is never set.
 PATIENCE = 20.0  # seconds; both coordinators must load their journals within this time
-TRIES = 12  # A reader that has read one offset this number of times, without success, is stuck.
+TRIES = 12  # After this number of failed attempts to read the same offset, a reader raises Stuck.
 READ_BYTES = 1_000
 SEARCHES = 6  # the number of searches by timestamp in each partition
 
@@ -52,7 +52,7 @@ KeyAndValue = tuple[bytes | None, bytes | None]
 
 
 class Stuck(AssertionError):
-    """The error for a reader that cannot get past an offset."""
+    """The error if a coordinator does not load its journal, or if a reader fails TRIES times at the same offset."""
 
 
 class Batch(NamedTuple):
@@ -155,7 +155,10 @@ def logs_of(ask: Asker) -> list[tuple[str, Log]]:
 
 
 def records_before_start(log: Log) -> dict[int, KeyAndValue]:
-    """Return the records below the log start offset that the files of the segments still contain."""
+    """Return the deleted records that are still in the segment files.
+
+    The offsets of these records are below the log start offset.
+    """
     found = {}
     for path in sorted(log.directory.glob("*.log")):
         for each in iter_batches(path.read_bytes()):
@@ -167,8 +170,8 @@ def records_before_start(log: Log) -> dict[int, KeyAndValue]:
 def state_of(ask: Asker, timestamps: Mapping[str, Sequence[int]]) -> State:
     """Return all data that clients can read from the broker.
 
-    The parameter `timestamps` lists the timestamps to search for in each partition. Raises Stuck if a coordinator does
-    not load its journal, or if a reader cannot get past an offset.
+    The mapping `timestamps` contains the timestamps to search for in each partition. Raises Stuck if a coordinator does
+    not load its journal, or if TRIES attempts to read the same offset fail.
     """
     wait_for_coordinators(ask)
     topics = {
@@ -221,8 +224,8 @@ def position_of(ask: Asker, group: str) -> int:
 def read(log: Log, *, committed: bool = False) -> Iterator[tuple[int, KeyAndValue]]:
     """Read a partition as a client does.
 
-    After an error or a wrong CRC, the function reads from the same offset again. Raises Stuck after TRIES attempts at
-    one offset.
+    After an error or a wrong CRC, the function reads from the same offset again. Raises Stuck if TRIES
+    attempts to read the same offset fail.
     """
     offset, tries, why = log.log_start_offset, 0, ""
     while offset < (log.last_stable_offset if committed else log.log_end_offset):

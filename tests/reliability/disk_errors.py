@@ -1,16 +1,17 @@
-"""Injects disk errors into everything that a broker writes, followed by a power failure.
+"""Injects disk errors into the files of a broker, then simulates a power failure and checks the data.
 
 Each case injects one error (faulty_disk.py) into the same sequence of requests. The sequence creates topics and
 produces records with acks=all until segments roll. It commits and aborts transactions, commits offsets, compacts a log,
 writes checkpoints, and deletes records and a topic.
 
 The test remembers each request that the broker answered without an error. Then the power fails, and a new broker starts
-with the bytes that are on the disk. The effect of every answered request must be there:
+with the bytes that are on the disk. Its data must agree with the responses of the first broker:
 
-- each record is at its offset and has its value, and no transaction is incomplete;
-- the group's offset is the last acknowledged commit, or a later commit that got an error;
-- each key of the compacted topic has its last acknowledged value, or a later value that got an error;
-- each created topic exists, and deleted topics and records do not.
+- After the restart, each acknowledged record has the same offset and the same value as before.
+- A read_committed consumer reads all records of committed transactions, and no records of aborted transactions.
+- The group's committed offset is the last acknowledged one, or a later one whose request got an error.
+- Each key of the compacted topic has its last acknowledged value, or a later value whose request got an error.
+- Each created topic exists. Deleted topics and deleted records no longer exist.
 
 No request may end in an internal error. After a failed sync, no file may be synced again.
 
@@ -70,14 +71,15 @@ MEMORY = "/dev/shm" if Path("/dev/shm").is_dir() else None
 
 
 class Broken(AssertionError):
-    """The broker has lost the effect of an answered request."""
+    """The error if the broker lost acknowledged data, or synced a file again after a failed sync."""
 
 
 @dataclass
 class Answered:
-    """The requests that the broker answered without an error, and the other requests.
+    """The data that the broker must have after all requests that it answered without an error.
 
-    The other requests may also have had an effect.
+    A request that got an error may also have changed the data. The fields `uncertain_topics`, `uncertain_start`,
+    `offsets` and `table` contain the possible results of these requests.
     """
 
     topics: dict[str, int] = field(default_factory=dict)  # topic name -> number of partitions
@@ -222,7 +224,7 @@ def record(value: bytes, key: bytes | None = None) -> Record:
 
 
 def check(ask: Asker, answered: Answered) -> None:
-    """Raise Broken if the effect of an answered request is missing after the power failure."""
+    """Raise Broken if the data after the power failure does not agree with the responses in `answered`."""
     existing = {topic.name: len(topic.partitions) for topic in ask.broker.topics.all()}
     for name, partitions in answered.topics.items():
         if name not in answered.uncertain_topics and existing.get(name) != partitions:
@@ -352,10 +354,10 @@ def cases(seed: int, counts: dict[str, int]) -> Iterator[Case]:
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description="Let the disk fail, cut the power, and look what is left.")
+    parser = argparse.ArgumentParser(description="Inject disk errors, simulate a power failure, and check the data.")
     parser.add_argument("--cases", type=int, default=200)
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--case", type=int, help="only this one, with the broker's log")
+    parser.add_argument("--case", type=int, help="run only the case with this number, and print the broker's log")
     options = parser.parse_args()
     if options.case is None:
         logging.disable(logging.CRITICAL)

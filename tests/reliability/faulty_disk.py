@@ -3,14 +3,14 @@
 `FaultyDisk` replaces the functions of `os` that open, write, sync, rename and remove files. For files outside of one
 directory, the replaced functions work as usual. For files in this directory, `FaultyDisk` does three things:
 
-- It counts the calls in which a kind of error may happen, and lets some of them fail.
-- It stores the content of each file at each successful sync. After a failed sync, the kernel may discard the unwritten
-  pages. The simulation does the same: these bytes never reach the disk, even if later syncs succeed.
-- It writes a copy of the directory as a power failure would leave it. Each file has its content at the last successful
-  sync.
+- `FaultyDisk` counts the calls that can fail with a given error, for example "disk full", and makes some of them fail.
+- At each successful sync, `FaultyDisk` stores the content of the file. After a failed sync, a kernel may discard bytes
+  that are not on disk yet. `FaultyDisk` therefore ignores later syncs of the same file.
+- The method `power_cut` writes a copy of the directory as a power failure would leave it. Each file in the copy has the
+  content of its last successful sync.
 
-Limit: the names of files survive a simulated power failure. On a real disk, a name is safe only after its directory is
-synced. test_durability_order checks with strace that the log syncs directories.
+The simulation never loses the name of a file. On a real disk, a new file can disappear in a power failure if its
+directory was not synced. The tests in test_durability_order check with strace that the log syncs directories.
 """
 
 from __future__ import annotations

@@ -9,8 +9,7 @@ connections that are half-open or idle.
 The broker runs in a separate process with its default settings. While the hostile client holds many connections open,
 a well-behaved client repeatedly connects to the broker and sends a request.
 
-The program reports a fault if the broker breaks one of these rules.
-
+The program reports a fault if the broker breaks one of the following three rules:
 - The broker's log contains no traceback, and the broker still serves requests after the attack.
 - The broker takes at most LIMIT seconds for a random request, and for a request of the well-behaved client. The time in
   which the broker waits for a processor does not count, so a busy machine does not change the result (stopwatch.py).
@@ -134,7 +133,7 @@ class Attacker:
     def _exchange(self, request: bytes, frames: list[memoryview], *, may_wait: bool) -> str:
         """Send a request and then the sentinel request, which the broker always answers.
 
-        Add each frame that arrives before the sentinel's response to `frames`.
+        Append to the list `frames` all responses that arrive before the response to the sentinel request.
         """
         if self._connection is None:
             self._connection = self._broker.connect()

@@ -9,15 +9,14 @@ a broker, so it sends many more requests per second.
 
 The program has three clients.
 
-- The client *before the login* chooses SASL mechanisms and sends login messages, but it knows no password.
+- The client *before the login* has not logged in. It tries to log in with all SASL mechanisms, but knows no password.
 - The client *without rights* is authenticated, but no ACL permits it any operation.
 - The *super user* sends requests that reach the handlers of all APIs.
 
-The program reports a fault if the broker breaks one of these rules.
-
+The program reports a fault if the broker breaks one of the following rules:
 - No request causes a traceback in the log, and no line of the log contains a control character.
 - No request takes more than LIMIT seconds of processor time.
-- The client before the login is never authenticated. The client without rights changes neither topics nor records.
+- No login attempt succeeds, and the client without rights changes neither topics nor records.
 
 A round of ROUND requests uses one broker. The next round has a new broker with an empty directory.
 """
@@ -60,8 +59,8 @@ from tests.reliability.mutations import mutate
 from tests.reliability.requests import COMPACTED, TOPIC, Generator, Known
 
 LIMIT = 1.0  # seconds
-ROUND = 60_000  # requests to one broker
-POOL = 600  # valid requests of a round, from which the mutated ones are made
+ROUND = 60_000  # the number of requests to one broker
+POOL = 600  # the number of valid requests that a round creates first, and later sends with random changes
 LARGE_EVERY = 4_000  # one of 4,000 requests has an array with thousands of items
 BUDGET = 64 << 20  # bytes; `queued.max.request.bytes` of the broker
 MECHANISMS = ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512", "OAUTHBEARER")
@@ -184,7 +183,7 @@ class Round:
         return self._encoded(SaslAuthenticateRequest(auth_bytes=self._message()), random.choice((0, 1, 2)))
 
     def _message(self) -> bytes:
-        """Return a login message of a mechanism. The message contains no correct password and no correct signature."""
+        """Return a random message of a SASL login. The broker accepts no password or signature in it."""
         messages = (
             b"\0alice\0guess",
             b"admin\0admin\0guess",

@@ -9,7 +9,7 @@ LENGTHS = (
     b"\x7f\xff\xff\xff",  # a length of 2 GB as int32
     b"\x80\x00\x00\x00",
     b"\xff\xff\xff\xff",  # -1 as int32, which means null
-    b"\x7f\xff",  # 32,767 as int16, the longest string
+    b"\x7f\xff",  # the length of the longest string as int16: 32,767 bytes
     b"\xff\xff\xff\xff\x0f",  # a length of 4 GB as unsigned varint
     b"\xff\xff\x07",  # 131,071 as unsigned varint
     b"\x00",

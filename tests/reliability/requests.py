@@ -28,7 +28,8 @@ TEXTS = ("", "a", "..", "a.b", "\u00e4\N{GRINNING FACE}", "*", "a\0b", "x" * 249
 INTEGERS = {"int8": 7, "int16": 15, "int32": 31, "int64": 63}
 SMALL = {"num_partitions": (-1, 0, 1, 3), "count": (-1, 0, 1, 3)}
 LARGE_ARRAYS = (1_000, 16_000, 18_000, 100_000)  # A broker accepts about 16,000 items in one request.
-LARGEST = 20 << 20  # characters; about the greatest total length of all items of a large array, printed with `repr`
+# The approximate limit for the size of a large array, in characters. The size of an item is `len(repr(item))`.
+LARGEST = 20 << 20
 GROUPS = {"group_id", "groups", "groups_names", "group_ids", "key", "coordinator_keys"}
 TOPICS = {"name", "topic", "topic_names", "topic_name", "resource_name", "subscribed_topic_names", "source_topics"}
 TRANSACTIONS = {"transactional_id", "transactional_ids", "v3_and_below_transactional_id"}

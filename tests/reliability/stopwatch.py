@@ -3,16 +3,18 @@
 Problem: a broker must answer each request within a second. On a machine that is busy with other programs, a correct
 broker takes longer, because its threads wait for a processor. The wall-clock time then shows how busy the machine is.
 
-Idea: the kernel counts for each thread how long it was ready to run, but waited for a processor (`schedstat` in
-proc(5)). The stopwatch subtracts these waits of the broker and of the client from the wall-clock time. The rest is
-the broker's own time: its work, and its waits for a lock, for a disk or for a condition. For example:
+Idea: the kernel measures how long each thread waits for a processor (the file `schedstat` of the thread in `/proc`).
+The stopwatch subtracts the waits of the broker's threads and of the client's threads from the wall-clock time. The rest
+is the broker's own time: its work, and its waits for a lock, for a disk or for a condition.
 
-    wall-clock time    3.0 s  =  work of the broker 0.4 s  +  wait for a lock 0.2 s  +  waits for a processor 2.4 s
-    broker's own time  0.6 s  =  work of the broker 0.4 s  +  wait for a lock 0.2 s
+For example, a response takes 3.0 s. The stopwatch subtracts the 2.4 s in which the broker waited for a processor:
+    wall-clock time    3.0 s  =  work 0.4 s  +  wait for a lock 0.2 s  +  wait for a processor 2.4 s
+    broker's own time  0.6 s  =  work 0.4 s  +  wait for a lock 0.2 s
 
-Limit: several threads can wait for a processor at the same time, so the sum of their waits can be longer than the
-wall-clock time. The stopwatch therefore never returns less than the processor time that the broker has used. If the
-kernel does not count waits, the stopwatch returns the wall-clock time.
+Several threads can wait for a processor at the same time, so the sum of their waits can be longer than the wall-clock
+time. The stopwatch therefore returns at least the processor time that the broker has used.
+
+If the kernel does not provide the file `schedstat`, the stopwatch returns the wall-clock time.
 """
 
 from __future__ import annotations
@@ -32,7 +34,7 @@ def waits_of(pid: int) -> Waits:
     waits = Waits()
     with contextlib.suppress(OSError):  # The process has ended.
         for thread in Path(f"/proc/{pid}/task").iterdir():
-            with contextlib.suppress(OSError):  # The thread has ended, or the kernel does not count waits.
+            with contextlib.suppress(OSError):  # The thread has ended, or the kernel does not provide this file.
                 waits[thread.name] = int((thread / "schedstat").read_text().split()[1])
     return waits
 
@@ -66,7 +68,7 @@ class Stopwatch:
 def own_seconds(wall: float, cpu: float, waited: float) -> float:
     """Return a broker's own time: the wall-clock time `wall` minus `waited`, the sum of the waits for a processor.
 
-    The result is at least the processor time `cpu`, but never greater than `wall`. The time `cpu` can be greater than
-    `wall` if the broker uses two processors at the same time.
+    If this difference is less than the processor time `cpu`, the result is `cpu`. If `cpu` is even greater than `wall`,
+    because the broker used several processors at the same time, the result is `wall`.
     """
     return min(wall, max(cpu, wall - waited))

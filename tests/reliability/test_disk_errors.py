@@ -45,12 +45,12 @@ def test_the_disk_loses_unsynced_bytes(tmp_path: Path) -> None:
     disk = FaultyDisk(tmp_path / "data", Fault("input/output error", 5))
     (tmp_path / "data").mkdir()
     with disk.attached(), disk.failing():
-        descriptor = os.open(tmp_path / "data" / "file", os.O_RDWR | os.O_CREAT)  # call number 1 of the simulation
+        descriptor = os.open(tmp_path / "data" / "file", os.O_RDWR | os.O_CREAT)  # `disk` counts this as call 1.
         os.pwrite(descriptor, b"synced", 0)
         os.fdatasync(descriptor)
         os.pwrite(descriptor, b", lost", 6)
         with pytest.raises(OSError, match="Input/output error"):
-            os.fdatasync(descriptor)  # call number 5 of the simulation
+            os.fdatasync(descriptor)  # `disk` counts this as call 5, and lets it fail.
         os.fdatasync(descriptor)
         disk.power_cut(tmp_path / "left")
         os.close(descriptor)

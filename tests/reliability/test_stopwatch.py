@@ -17,17 +17,17 @@ from tests.waiting import until
 @pytest.mark.parametrize(
     ("wall", "cpu", "waited", "own"),
     [
-        (3.0, 0.4, 0.0, 3.0),  # The broker waits for a lock, but not for a processor.
-        (3.0, 0.4, 2.4, 0.6),  # The broker waits 2.4 s for a processor.
-        (3.0, 2.0, 9.0, 2.0),  # The waits of many threads add up to 9 s. The result is the processor time.
-        (1.0, 1.8, 0.0, 1.0),  # The broker uses two processors at the same time.
+        (3.0, 0.4, 0.0, 3.0),  # The broker waits for a lock, but not for a CPU. The result is the wall-clock time.
+        (3.0, 0.4, 2.4, 0.6),  # The broker waits 2.4 s for a CPU, so its own time is 3.0 s - 2.4 s = 0.6 s.
+        (3.0, 2.0, 9.0, 2.0),  # Many threads wait 9.0 s in total, longer than 3.0 s. The result is the CPU time, 2.0 s.
+        (1.0, 1.8, 0.0, 1.0),  # Two CPUs work for the broker, 1.8 s in total. The result is the wall-clock time, 1.0 s.
     ],
 )
 def test_the_own_time_has_no_waits_for_a_processor(wall: float, cpu: float, waited: float, own: float) -> None:
     assert own_seconds(wall, cpu, waited) == pytest.approx(own)
 
 
-@pytest.mark.skipif(not Path("/proc/self/schedstat").exists(), reason="the kernel does not count waits")
+@pytest.mark.skipif(not Path("/proc/self/schedstat").exists(), reason="the kernel does not provide schedstat")
 def test_two_processes_on_one_processor_wait_for_it() -> None:
     with ExitStack() as stack:
         busy = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(2)]

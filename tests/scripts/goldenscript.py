@@ -8,8 +8,8 @@ output of the commands::
     ---
     a: MEMBER_ID_REQUIRED a-1
 
-A test runs the commands and compares the whole text. If the text differs, pytest shows the lines. In a command, words
-of the form `key=value` are options.
+A test runs the commands of a script, and builds a new text with the actual output. If this text is not equal to the
+script, pytest shows the lines that differ. In a command, a word of the form `key=value` is an option.
 
 The idea comes from the database toydb, which tests each of its layers with goldenscripts.
 """

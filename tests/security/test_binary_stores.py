@@ -1,4 +1,4 @@
-"""Tests of stores in the formats PKCS12 and JKS: brokers and clients use them, and mistakes have clear messages."""
+"""Tests of PKCS12 and JKS stores: brokers and clients read them, and report a wrong store or password clearly."""
 
 from __future__ import annotations
 

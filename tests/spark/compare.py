@@ -5,11 +5,11 @@
 DIR holds the jars of the connector for the installed PySpark: spark-sql-kafka-0-10, spark-token-provider-kafka-0-10,
 kafka-clients and commons-pool2.
 
-Each line of the table is a query with a verdict:
+The program prints one line for each query. The first word of the line is the result of the comparison:
 
-    equal      both sources return the same rows, or both refuse the query
+    equal      the connector and `hmb` return the same rows, or both refuse the query
     explained  the results differ, and `DIFFERENT` contains the reason
-    DIFFERS    the results differ without a known reason
+    DIFFERS    the results differ without a known reason, or the connector does not refuse or answer as expected
 """
 
 from __future__ import annotations
@@ -181,7 +181,7 @@ def fill(servers: str) -> None:
 def rows_of(spark: SparkSession, source: str, servers: str, query: Query) -> list[str] | None:
     """Return the sorted rows of a query. Return None if the source refuses the query."""
     options = {"kafka.bootstrap.servers": servers, **query.options}
-    if source == "kafka":  # The connector retries a missing topic for a minute by default.
+    if source == "kafka":  # By default, the connector waits one minute for a missing topic.
         options |= {"kafka.request.timeout.ms": "15000", "kafka.default.api.timeout.ms": "15000"}
     try:
         frame = streamed(spark, source, options) if query.streams else batch(spark, source, options)
@@ -211,9 +211,9 @@ def streamed(spark: SparkSession, source: str, options: dict[str, str]) -> DataF
 
 
 def compare(spark: SparkSession, broker: str, servers: str, only: str) -> Iterator[tuple[str, str]]:
-    """Run each query whose name contains `only`, with both sources.
+    """Run each query whose name contains the text `only`, first with Spark's Kafka connector and then with `hmb`.
 
-    Yield `(verdict, line of the table)` for each query.
+    For each query, yield the result of the comparison, such as "equal", and the line to print.
     """
     for query in (*batch_queries(), *refused_queries(), *streaming_queries()):
         if only not in query.name:
@@ -234,9 +234,9 @@ def _said(rows: list[str] | None) -> str:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description="The same queries through Spark's Kafka connector and through hmb.")
-    parser.add_argument("--jars", type=Path, required=True, help="the connector and what it needs")
+    parser.add_argument("--jars", type=Path, required=True, help="the directory with the jars of the connector")
     parser.add_argument("--broker", choices=["hmb", "kafka"], action="append", help="default: both")
-    parser.add_argument("--only", default="", metavar="TEXT", help="queries with this in their names")
+    parser.add_argument("--only", default="", metavar="TEXT", help="run only the queries whose names contain TEXT")
     options = parser.parse_args()
     counts: dict[str, int] = {}
     with ExitStack() as stack:

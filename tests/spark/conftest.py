@@ -39,7 +39,11 @@ def servers() -> Iterator[str]:
 
 @pytest.fixture
 def topic(servers: str, request: pytest.FixtureRequest) -> str:
-    """Create a topic for one test. It has three partitions, or as many as the test's module sets in `PARTITIONS`."""
+    """Create a topic for one test, and return the topic's name.
+
+    The topic has three partitions. If the test's module defines the constant `PARTITIONS`, the topic has that
+    number of partitions.
+    """
     name = re.sub(r"[^A-Za-z0-9._-]+", "-", request.node.name).strip("-")[-200:]
     with hmb.Admin(servers) as admin:
         raised(admin.create_topics([NewTopic(name, getattr(request.module, "PARTITIONS", 3))])[name])

@@ -14,7 +14,8 @@ kill, each job makes progress.
 The last kill is always a kill of the driver. The next driver reads to the end of the topics, and writes the rows of all
 jobs to a file. These rows must equal the rows that plain Python computes from the records that the producer has sent.
 
-The topic `speed` contains each order at least once, so the experiment counts its repeated rows.
+A query writes each order at least once to the topic `speed`, so this topic can contain several copies of an order. The
+experiment counts the extra copies, but accepts them.
 """
 
 from __future__ import annotations
@@ -57,10 +58,11 @@ from tests.spark.orders import (
 QUERIES = ("windows", "join", "upsert", "once", "speed")  # the streaming queries; each has a checkpoint
 WITH_WATERMARK = QUERIES[:2]
 VIEW = "view.json"  # the file with the newest result of the batch query
-VICTIMS = ("driver", "broker", "worker")  # the last kill ends the driver, the kill before it ends the broker, and so on
+# The victims in reverse order. With three kills, a worker dies first, then the broker, and finally the driver.
+VICTIMS = ("driver", "broker", "worker")
 PARTITIONS = 2
 ROUND = 5  # the number of purchase orders that the producer sends together
-SECONDS = 600.0  # the longest time that a query may need to make progress on a busy machine
+SECONDS = 600.0  # the limit of each wait; it is long because the machine can be busy
 ROOT = Path(__file__).resolve().parents[2]
 # Java's optimizing compiler needs more CPU time than it saves, because each driver lives for about a minute only.
 JAVA_OPTIONS = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
@@ -106,9 +108,10 @@ class Feeding(threading.Thread):
             each.result(SECONDS)
 
     def end(self) -> Sent:
-        """Let the producer send its last records. Return all records that it has sent.
+        """Make the producer send its last records and stop. Return the records that the producer has sent.
 
-        The last records are late orders, and then an order and a payment that end all earlier windows.
+        The producer first sends the late orders, whose event times are in the first window. Then it sends an order and
+        a payment with event times about ten days after all other records, so all earlier windows end.
         """
         self._enough.set()
         self.join(SECONDS)
@@ -141,7 +144,7 @@ class Driver:
             self.process = None
 
     def workers(self) -> list[int]:
-        """Return the Python workers of the JVM. The result does not contain the daemon that forks them."""
+        """Return the process ids of Spark's Python workers, without the daemon process that starts the workers."""
         if self.process is None:
             return []
         return [pid for pid in descendants(self.process.pid) if is_worker(pid)]
@@ -216,7 +219,11 @@ class Experiment:
         self._await(lambda: all(self._watermark(name) >= LATE_FROM for name in WITH_WATERMARK))
 
     def _await_place(self) -> str:
-        """Wait for a moment to kill: during a batch of a random query, or after it. Return this moment in words."""
+        """Wait for the moment of the next kill, and return a description of this moment.
+
+        The moment is during a batch of a random query, or shortly after the query has committed a batch. Example of a
+        description: "during batch 4 of join".
+        """
         name = self._chance.choice(QUERIES)
         if self._chance.random() < 0.5:
             self._await(lambda: self._newest(name, "offsets") > self._newest(name, "commits"))
@@ -229,7 +236,7 @@ class Experiment:
         return place
 
     def _await(self, find: Callable[[], T]) -> T:
-        """Call `find` until its result is true or not empty, and return this result."""
+        """Call the function `find` until Python treats its result as true, and return this result."""
         deadline = time.monotonic() + SECONDS
         while not (found := find()):
             dead = self.driver.process is None or self.driver.process.poll() is not None
@@ -239,13 +246,20 @@ class Experiment:
         return found
 
     def _progress(self) -> list[int]:
-        """Return one number for each job, which increases with each batch: a batch number, or a time."""
+        """Return one number for each query. The number of a query increases when the query makes progress.
+
+        The number of a streaming query is the number of its newest committed batch. The number of the batch query is
+        the time at which its result was last stored, in ns.
+        """
         view = self.directory / VIEW
         view_time = view.stat().st_mtime_ns if view.exists() else -1
         return [*(self._newest(name, "commits") for name in QUERIES), view_time]
 
     def _newest(self, query: str, log: str) -> int:
-        """Return the number of the newest batch in a log of a checkpoint: `offsets` or `commits`."""
+        """Return the number of the newest batch in the checkpoint of a query, or -1 if no batch exists.
+
+        The parameter `log` is the name of a folder in the checkpoint: `offsets` or `commits`.
+        """
         batches = (self.directory / "checkpoints" / query / log).glob("[0-9]*")
         return max((int(path.name) for path in batches), default=-1)
 
@@ -291,8 +305,8 @@ class Experiment:
     def _committed(self, topic: str, count: int) -> list[Row]:
         """Wait up to a minute for `count` committed records, and return the values of all committed records.
 
-        Kafka answers EndTxn before it writes the markers of the transaction. A consumer can read the records only after
-        that.
+        Kafka's broker answers EndTxn before it writes the commit markers of the transaction. Until the broker has
+        written these markers, a consumer cannot read the records of the transaction.
         """
         deadline = time.monotonic() + 60
         while len(found := self._values(topic)) < count and time.monotonic() < deadline:

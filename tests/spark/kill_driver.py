@@ -5,19 +5,22 @@
 
 These are the six jobs. Their names are also the names of the results:
 
-    totals    orders -> the number of orders and the sum of amounts of each city, by a batch query
-    windows   orders -> the same numbers for each window of ten minutes, as Parquet files
-    join      orders and payments -> each order with the time of its payment, as Parquet files
-    upsert    orders -> the newest order of each customer, in a table of SQLite (foreachBatch)
-    once      orders -> another topic, exactly once
-    lambda    orders -> the same answer as `totals`, from a batch view and a speed layer
+    job       input              result
+    totals    orders             the number of orders and the sum of the amounts for each city, from a batch query
+    windows   orders             the same two numbers for each city and each window of ten minutes, as Parquet files
+    join      orders, payments   each order with the time of its payment, as Parquet files
+    upsert    orders             the newest order of each customer, in a table of SQLite (foreachBatch)
+    once      orders             a copy of each order in the topic `once`, written exactly once
+    lambda    orders             the same rows as the job `totals`, from a batch query and a streaming query
 
-The job `lambda` combines the results of two queries. A batch query computes the totals of all orders again and again.
-It stores them (the batch view) with the offsets up to which it has read. The streaming query `speed` (the speed layer)
-copies each new order to the topic `speed`, at least once.
+The job `lambda` is a *lambda architecture*: it combines the results of two queries. The first is a batch query, which
+computes the totals of all orders again and again. The batch query stores these totals and its end offsets in a file,
+the *batch view*. The second is the streaming query `speed`, which copies each new order to the topic `speed`, at least
+once.
 
-The answer of the job `lambda` is the batch view plus the orders that the batch query has not read yet. The job reads
-these orders from the topic `speed`. If this topic contains several copies of an order, the job counts only one of them.
+To compute its result, the job `lambda` reads the stored totals of the batch query. From the topic `speed`, the job then
+adds the orders that the batch query has not read. If this topic contains several copies of an order, the job counts
+only one copy.
 
 The driver runs the streaming queries one after the other, again and again, each with Trigger.AvailableNow.
 """
@@ -192,7 +195,7 @@ def windows(orders: DataFrame) -> DataFrame:
 
 
 def joined(orders: DataFrame, payments: DataFrame) -> DataFrame:
-    """Join each order with its payment. An order without a payment in time has null in the column `paid_at`."""
+    """Join each order with its payment. If the payment is missing or too late, the column `paid_at` is null."""
     left = orders.select("id", "at").withWatermark("at", DELAY)
     right = payments.select(F.col("id").alias("paid_id"), F.col("at").alias("paid")).withWatermark("paid", DELAY)
     in_time = f"id = paid_id AND paid >= at AND paid <= at + INTERVAL {PAYABLE} SECONDS"
@@ -201,7 +204,11 @@ def joined(orders: DataFrame, payments: DataFrame) -> DataFrame:
 
 
 def merged(rows: list[Row]) -> list[Row]:
-    """Add the numbers of orders and the amounts of each city. A row begins with the city and these two numbers."""
+    """Return one row for each city: the city, its number of orders, and the sum of its amounts.
+
+    The parameter `rows` can contain several rows for a city. Each row begins with the same three columns as the result.
+    The function adds the numbers of all rows of a city.
+    """
     counts: Counter[str] = Counter()
     amounts: Counter[str] = Counter()
     for city, count, amount, *_ in rows:
@@ -222,7 +229,7 @@ def main() -> None:
     if not chosen.finish:
         while True:
             jobs.run_all([*QUERIES, VIEW])
-    # The last driver leaves the stored batch view as it is, so the speed layer has newer orders.
+    # The last driver does not update the batch view, so the job `lambda` needs newer orders from the topic `speed`.
     if not any(jobs.run_all(QUERIES) for _ in range(ATTEMPTS)):
         raise SystemExit(f"not all queries have succeeded in {ATTEMPTS} attempts")
     (chosen.directory / "results.json").write_text(json.dumps(jobs.results()))

@@ -1,7 +1,7 @@
 """The records of the experiment with kills, and the answers of its six jobs, computed in plain Python.
 
-A shop has two topics. The topic `orders` contains orders. The topic `payments` contains payments, for about three of
-four orders. The records have an event time, in seconds since 1970. Example:
+A shop has two topics, `orders` and `payments`. About 75 % of all orders have a payment. Each record has an event time,
+in seconds since 1970. Example:
 
     orders     {"id": 7, "customer": "c31", "city": "Seattle", "amount": 12, "time": 1000000204}
     payments   {"id": 7, "time": 1000000295}
@@ -27,8 +27,9 @@ CITIES = ("San Francisco", "Seattle", "Portland", "Eugene", "Sacramento")
 CUSTOMERS = 40
 WINDOW = 600  # seconds of event time in a window
 START = 1_000_000_200  # the lowest event time; a window begins at this time
-PAYABLE = 120  # a payment counts if its event time is at most this many seconds after the order's
-LATE_FROM = START + WINDOW + 100  # a query drops the late orders if its watermark is at least this event time
+PAYABLE = 120  # the longest time from an order to its payment, in seconds of event time; a later payment does not count
+# When the watermark of a query has reached this event time, the query drops each new order of the first window.
+LATE_FROM = START + WINDOW + 100
 CLOSING = 10 * 24 * 3600  # seconds of event time between the last order and the closing records
 
 Row = tuple[Any, ...]
@@ -62,14 +63,14 @@ def shopping(chance: random.Random) -> Iterator[tuple[Order, Payment | None]]:
 
 
 def late_orders(chance: random.Random, first: int, count: int) -> list[Order]:
-    """Return orders whose event time is in the first window. Their ids begin with `first`."""
+    """Return `count` orders with event times in the first window. Their ids are `first`, `first + 1`, and so on."""
     return [_order(chance, first + number, START + chance.randrange(WINDOW)) for number in range(count)]
 
 
 def closing(first: int) -> tuple[Order, Payment]:
-    """Return an order and a payment whose event times are so late that each earlier window ends.
+    """Return an order and a payment with event times about ten days after all other records.
 
-    The payment belongs to no order.
+    When a query reads these records, all earlier windows end. The payment belongs to no order.
     """
     time = START + 2 * first + CLOSING
     return Order(first, "c0", CITIES[0], 1, time), Payment(first + 1, time)
@@ -81,10 +82,11 @@ def _order(chance: random.Random, number: int, time: int) -> Order:
 
 
 class Sent(NamedTuple):
-    """The records that the producer has sent.
+    """The records that the producer has sent, except the last payment.
 
-    Late orders have event times in the first window, but are sent at the end. A closing record has such a late event
-    time that all earlier windows end.
+    The orders in `late` have event times in the first window, but the producer sends them after the orders in `orders`.
+    The list `closing` contains only the last order. Its event time is about ten days after all other orders, so all
+    earlier windows end.
     """
 
     orders: list[Order]
@@ -100,8 +102,8 @@ class Sent(NamedTuple):
 def answers(sent: Sent) -> dict[str, list[Row]]:
     """Return the rows that each job must produce.
 
-    The jobs `windows` and `join` have a watermark, so they produce no rows for late orders. They produce no rows for
-    the last order and the last payment either: their windows do not end, because no later record arrives.
+    The jobs `windows` and `join` use a watermark, so they produce no rows for late orders. These jobs produce no row
+    for the last order either, because no later record moves the watermark past the event time of this order.
     """
     by_city = totals(sent.all_orders)
     return {
@@ -131,7 +133,7 @@ def windows(orders: Iterable[Order]) -> list[Row]:
 
 
 def paid(orders: Iterable[Order], payments: Iterable[Payment]) -> list[Row]:
-    """Return `(order, time of its payment)` for each order. If no payment came in time, the second value is None."""
+    """Return `(id, time of the payment)` for each order. If the payment is missing or too late, the time is None."""
     times = {payment.id: payment.time for payment in payments}
     found = []
     for order in orders:

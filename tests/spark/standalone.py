@@ -82,7 +82,11 @@ class StandaloneCluster:
         return folder
 
     def _environment(self) -> dict[str, str]:
-        """Return the variables of a machine that has Java, Spark and a Python without HMB, and nothing else."""
+        """Return all environment variables of the cluster's processes.
+
+        With these variables, a process finds Java, Spark, and a Python in which HMB is not installed. The process
+        inherits no variable from the tests.
+        """
         java = find_java()
         assert java is not None
         return {

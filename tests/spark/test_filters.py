@@ -1,4 +1,4 @@
-"""Tests of filters that Spark passes to the reader: the query reads fewer records, and misses no match."""
+"""Tests of filters that Spark passes to the reader: the query reads fewer records, but returns all matching records."""
 
 from __future__ import annotations
 
@@ -113,9 +113,9 @@ def test_a_record_without_a_timestamp_is_before_1970(servers: str, topic: str) -
 
 
 def test_no_record_that_matches_is_missed(servers: str, topic: str) -> None:
-    """A filter by time misses no matching record, although the timestamps in the log are out of order.
+    """A query with a filter by time finds all matching records, even if the timestamps in the log are out of order.
 
-    Each planned range contains the offsets of all matching records.
+    The range that the query reads contains the offsets of all matching records in its partition.
     """
     chance = random.Random(1)
     times = [10 * number - chance.randrange(20) for number in range(60)]
@@ -154,9 +154,10 @@ def test_spark_passes_its_filters(spark: SparkSession, servers: str, topic: str)
 @pytest.mark.external
 @pytest.mark.timeout(300)
 def test_why_the_option_is_off_by_default(spark: SparkSession, servers: str, topic: str) -> None:
-    """The option is off by default because Spark 4.3.0 uses the ranges of an earlier query again.
+    """With `pushFilters`, the second query of a DataFrame reads only the offsets that the first query has read.
 
-    If this test fails with a newer Spark, update the module's docstring.
+    Spark 4.3.0 causes this wrong result, so the option `pushFilters` is off by default. If this test fails with a newer
+    Spark, update the docstring of the module `hmb.spark.filters`.
     """
     fill(servers, topic, list(range(100)))
     frame = batch(spark, servers, subscribe=topic)

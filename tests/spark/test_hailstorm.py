@@ -49,10 +49,10 @@ def counting(topic: str, write: Any) -> Topology:
 def test_two_stateful_bolts_in_a_row_have_the_same_final_table(
     spark: SparkSession, servers: str, topic: str, tmp_path: Path
 ) -> None:
-    """A topology with two stateful bolts writes the same final table on Spark as on Hailstorm.
+    """A topology with two stateful bolts writes the same final table on Spark as in Hailstorm's own runner.
 
-    Between the two parts of the input, the Spark query ends. A new query continues at its checkpoint. Each output has
-    the same tuple id as on Hailstorm.
+    One Spark query reads the first part of the input and ends. A second Spark query continues from the checkpoint of
+    the first query. The outputs have the same tuple ids as in Hailstorm's own runner.
     """
     by_hailstorm: dict[TupleId, Any] = {}
     by_spark: dict[TupleId, Any] = {}

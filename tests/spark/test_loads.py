@@ -159,7 +159,11 @@ def test_kill_9(spark: SparkSession, servers: str, topic: str, tmp_path: Path) -
 
 
 def _values(runs: list[loads.LoadRun]) -> list[int]:
-    """Return the values at the offsets that these runs have loaded. `fill` has written the values."""
+    """Return the values of the records that these runs have loaded.
+
+    The function `fill` sends the number n to partition n % 3. For example, offset 4 of partition 2 contains the value
+    3 * 4 + 2 = 14.
+    """
     return [3 * offset + it.partition for run in runs for it in run.end for offset in range(run.start[it], run.end[it])]
 
 
@@ -180,7 +184,7 @@ def test_another_topic_is_refused(spark: SparkSession, servers: str, topic: str,
     with hmb.Admin(servers) as admin:
         admin.delete_topics([topic])
     fill(servers, topic, 0, 30)
-    with pytest.raises(LoadError, match="a deleted topic with the same name"):
+    with pytest.raises(LoadError, match="contains records of the deleted topic"):
         hmb.spark.load(topic, tmp_path, servers, spark=spark)
 
 
@@ -278,13 +282,13 @@ if "pyspark.daemon" in sys.orig_argv and sys.orig_argv[-1] == "pyspark.worker":
 
 @pytest.mark.slow
 def test_a_disk_that_is_full(servers: str, topic: str, tmp_path: Path) -> None:
-    """A load onto a full disk ends with an error of one line.
+    """A load onto a full disk ends with an error message of one line.
 
-    Before a bug was fixed, the command printed a hundred lines of Java. Instead of filling a disk, the test limits the
-    size of files.
+    Before a bug was fixed, the command printed a hundred lines of Java's error messages. The test does not fill a disk.
+    Instead, it limits the size of files.
 
-    The command must not show what Spark's Python workers print. The test therefore adds a module `sitecustomize`, which
-    Python imports when it starts. In the workers, this module prints a traceback.
+    The command must also hide the output of Spark's Python workers. To check this, the test adds a module
+    `sitecustomize`. Each worker imports this module when it starts, and the module prints a traceback.
     """
     (tmp_path / "sitecustomize.py").write_text(PRINTING_WORKER.format(printed=str(tmp_path / "printed")))
     with hmb.Producer(servers) as producer:

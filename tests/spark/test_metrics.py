@@ -1,4 +1,4 @@
-"""Tests of the lag of streaming queries: it is computed from the progress, and a listener reports it."""
+"""Tests of the lag of a streaming query, which is the number of records that the query has not read yet."""
 
 from __future__ import annotations
 

@@ -55,8 +55,8 @@ def committed(options: SinkOptions) -> list[bytes | None]:
 def assert_committed(options: SinkOptions, *expected: bytes) -> None:
     """Wait for the expected number of committed values, and compare the values.
 
-    Kafka's broker answers EndTxn before it writes the markers of the transaction. A consumer can read the records only
-    after the broker has written the markers.
+    Kafka's broker answers EndTxn before it writes the commit markers of the transaction. Until the broker has written
+    these markers, a consumer cannot read the records of the transaction.
     """
     until(lambda: len(committed(options)) >= len(expected), "the markers of all transactions")
     assert committed(options) == list(expected)
@@ -90,8 +90,8 @@ def test_a_repeated_batch_with_other_rows_is_an_error(options: SinkOptions) -> N
 def test_the_error_of_changed_rows_names_its_cause_and_the_ways_out(options: SinkOptions) -> None:
     """If a repeated batch has different rows, the error names the cause and the remedies.
 
-    Before a bug was fixed, a query that is not deterministic, and that was killed between two commits, failed forever
-    without an explanation.
+    Suppose that a query is not deterministic, and that a crash makes it repeat a batch. The batch then has different
+    rows. Before a bug was fixed, such a query failed at each restart, and the error did not explain why.
     """
     deliver_once(options, "query", 7, 0, iter([rows("a")]))
     with pytest.raises(ReplayError) as caught:

@@ -69,7 +69,7 @@ T = {**HERE, "subscribe": "t"}
         ({**T, "kafka.enable.auto.commit": "true"}, "option 'kafka.enable.auto.commit' is not supported"),
         ({**T, "kafka.interceptor.classes": "x"}, "option 'kafka.interceptor.classes' is not supported"),
         ({**T, "kafka.isolation.level": "read_all"}, "option 'kafka.isolation.level' must be one of"),
-        ({**T, "kafka.fetch.min.bytes": "few"}, "option kafka.fetch.min.bytes=few: must be a whole number"),
+        ({**T, "kafka.fetch.min.bytes": "few"}, "option kafka.fetch.min.bytes=few: the value must be a whole number"),
     ],
 )
 def test_wrong_options_are_named(options: dict[str, str], message: str) -> None:

@@ -1,4 +1,8 @@
-"""Tests of ranges: their parts cover each offset once, and a limit is divided in proportion to the backlogs."""
+"""Tests of the ranges of offsets that the tasks of a query read: the ranges contain each offset exactly once.
+
+A streaming query can limit how many offsets it reads in one trigger. A partition with more unread offsets gets a larger
+part of this limit.
+"""
 
 from hypothesis import given
 from hypothesis import strategies as st

@@ -2,8 +2,8 @@
 
 The tests require a broker, but no JVM.
 
-Other modules test streaming queries (test_triggers.py), and whole queries with Spark (test_source.py and
-test_trouble.py).
+The tests in test_triggers.py cover the offsets of streaming queries. The tests in test_source.py and test_trouble.py
+start Spark, and run complete queries in it.
 """
 
 from __future__ import annotations

@@ -66,8 +66,8 @@ def restarting(directory: Path) -> Iterator[str]:
 def test_a_task_waits_for_a_broker_that_restarts(tmp_path: Path, exactly_once: bool) -> None:
     """A task waits for a broker that restarts.
 
-    Before a bug was fixed, the first request of each batch's new producer failed at once, and the streaming query
-    ended.
+    Each task creates a new producer. Before a bug was fixed, this producer did not wait for the broker, so the task
+    failed at once and the streaming query ended.
     """
     with restarting(tmp_path) as servers:
         options = SinkOptions(servers, topic="t", exactly_once=exactly_once)
@@ -81,8 +81,8 @@ def test_a_task_waits_for_a_broker_that_restarts(tmp_path: Path, exactly_once: b
 def test_the_writer_of_a_stream_waits_for_a_broker_that_restarts(tmp_path: Path) -> None:
     """The writer of a stream waits for a broker that restarts.
 
-    Spark calls `stream_writer` again for each batch. With exactlyOnce, this call asks the broker whether it supports
-    transactions.
+    Spark calls the function `stream_writer` for each batch. With the option exactlyOnce, the function checks that the
+    broker supports transactions, so the function must wait until the broker answers.
     """
     schema = StructType([StructField("value", BinaryType())])
     with restarting(tmp_path) as servers:

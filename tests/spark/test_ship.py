@@ -1,4 +1,4 @@
-"""Tests of `hmb spark ship`: its archive lets workers without HMB read topics."""
+"""Tests of `hmb spark ship`, which writes an archive with HMB for the workers of a Spark cluster."""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Tests of how the driver chooses the offsets for each trigger of a streaming query. They need a broker, but no JVM."""
+"""Tests of the offsets that the driver chooses for each trigger of a streaming query.
+
+The tests need a broker, but no JVM.
+"""
 
 from __future__ import annotations
 
@@ -83,9 +86,10 @@ def test_available_now_stops_at_the_end_of_its_start(servers: str, topic: str) -
 
 @pytest.mark.parametrize("fails", [True, False])
 def test_available_now_and_a_deleted_topic(servers: str, topic: str, fails: bool) -> None:
-    """A query with the trigger AvailableNow restarts after the deletion of a topic in its checkpoint.
+    """A query with the trigger AvailableNow restarts after its topic was deleted.
 
-    The query fails or skips the topic, as the option failOnDataLoss says.
+    The checkpoint still contains an offset of the deleted topic. With failOnDataLoss=true, the query fails. With
+    failOnDataLoss=false, the query reads nothing.
     """
     start = {topic: {"0": 3}}
     delete(servers, topic)
@@ -103,7 +107,7 @@ def test_available_now_and_a_deleted_topic(servers: str, topic: str, fails: bool
 def test_a_topic_created_again_is_read_from_its_start(servers: str, topic: str) -> None:
     """A topic is deleted before one trigger, and created again before the next one.
 
-    The query reads it from its start, as a new topic.
+    The query reads the new topic from the start.
     """
     fill(servers, topic, [b"old"] * 3)
     reader = stream_of(servers, topic, failOnDataLoss="false")

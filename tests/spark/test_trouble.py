@@ -239,7 +239,7 @@ CHECKPOINT = {
     "offsets/0": 'v1\n{"batchWatermarkMs":0,"batchTimestampMs":1763762400000,"conf":{}}\n'
     '{"TOPIC":{"2":10,"1":10,"0":10}}',
     "commits/0": 'v1\n{"nextBatchWatermarkMs":0}',
-    "../rows/_spark_metadata/0": "v1",  # the file sink's log entry for batch 0, without the batch's files
+    "../rows/_spark_metadata/0": "v1",  # the metadata file of Spark's file sink for batch 0; it lists no files
 }
 
 
@@ -262,9 +262,9 @@ def test_a_checkpoint_of_the_connector(spark: SparkSession, servers: str, topic:
 def test_an_old_checkpoint_of_records_that_have_expired(
     spark: SparkSession, servers: str, topic: str, tmp_path: Path, fails: bool
 ) -> None:
-    """A query continues from an old checkpoint, and all records that it has not read are deleted.
+    """With failOnDataLoss=true, a query fails if its unread records were deleted while it was stopped.
 
-    With failOnDataLoss=true, the query fails. Otherwise it continues with the next records.
+    With failOnDataLoss=false, the query continues, and reads the records that are written later.
     """
     fill(servers, topic, range(60))
     checkpoint_of_the_connector(tmp_path, topic)

@@ -7,8 +7,8 @@ Usage: python -m tests.spark.versions [FOLDER [VERSION ...]]
 For each version, the program creates a Python environment in FOLDER, and installs PySpark there. The other packages
 come from the Python that runs the program. A version that is already in FOLDER is not installed again.
 
-A second process uses the installed PySpark. It starts a broker and a Spark session with one core, and tests each
-feature of the data source once.
+For each version, the program also starts a new Python process with this PySpark. The new process starts a broker and a
+Spark session with one core, and tests each feature of the data source.
 """
 
 from __future__ import annotations
@@ -32,7 +32,10 @@ BUSY, TRIES = "Python worker failed to connect back", 3
 
 
 class Features:
-    """The features of the data source. Each public method tests one feature, a column of the printed table."""
+    """The tests of the data source's features.
+
+    Each public method tests one feature. The printed table has one column for each feature.
+    """
 
     def __init__(self, spark: SparkSession, servers: str, folder: Path) -> None:
         self._spark = spark
@@ -48,9 +51,9 @@ class Features:
         return self._read("written").count() == 3
 
     def filters(self) -> bool:
-        """Return whether a query has only one task if a filter excludes the first half of the topic.
+        """Return whether a filter on offsets reduces the number of the query's tasks from two to one.
 
-        Without the filter, the query has two tasks. Each of them reads half of the topic.
+        The filter excludes the first half of the topic. Without the filter, each task would read one half.
         """
         half = RECORDS // 2
         found = self._read(pushFilters="true", maxRecordsPerPartition=str(half)).where(f"offset >= {half}")
@@ -72,7 +75,7 @@ class Features:
         return self._spark.read.format("hmb").options(**self._broker, subscribe=topic, **options).load()
 
     def _stream(self, topic: str, exactlyOnce: str = "false", **options: str) -> list[int]:
-        """Copy the topic to another one. Return the number of records that each trigger reads."""
+        """Copy the topic `numbers` to `topic`. Return the number of records that each trigger reads."""
         stream = self._spark.readStream.format("hmb").options(
             **self._broker, subscribe="numbers", startingOffsets="earliest", **options
         )

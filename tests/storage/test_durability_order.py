@@ -27,7 +27,7 @@ SYNCS = ("fsync", "fdatasync")
 class Call(NamedTuple):
     thread: str
     name: str
-    path: str  # the path of the call's file descriptor, or else the call's first string argument
+    path: str  # the file, directory or socket that the system call uses, as strace prints it; for `rename`, the old path
 
     @property
     def is_write(self) -> bool:
@@ -40,7 +40,7 @@ class Call(NamedTuple):
 
 def calls(trace: Path) -> Iterator[Call]:
     """Yield the traced system calls, sorted by the time at which they ended."""
-    begun: dict[str, str] = {}  # By thread: the beginning of a call whose end comes later in the trace.
+    begun: dict[str, str] = {}  # thread -> strace's text of a system call that the thread has begun but not yet ended
     for line in trace.read_text(errors="replace").splitlines():
         thread, _, rest = line.partition(" ")
         if line.endswith("<unfinished ...>"):

@@ -1,4 +1,4 @@
-"""Tests of syncs that fail before they start, and of the work that the next sync must do then."""
+"""Tests of a log's syncs: if one sync leaves out a file or a directory, the next sync writes it to the disk."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from tests.storage.transactions import ABORT, Writer
 
 @pytest.fixture
 def synced(monkeypatch: pytest.MonkeyPatch) -> list[int]:
-    """Return a list. Each sync of a file adds the file's inode to this list, except for .log files."""
+    """Return a list. A sync of a file or directory adds its inode to the list. A sync of a .log file adds nothing."""
     inodes: list[int] = []
 
     def note(descriptor: int) -> None:
@@ -89,9 +89,10 @@ def test_a_transaction_index_is_synced_after_a_lack_of_descriptors(
 def test_the_name_of_a_file_created_during_a_sync_is_synced_by_the_next_one(
     open_log: LogMaker, monkeypatch: pytest.MonkeyPatch, synced: list[int]
 ) -> None:
-    """An append during a sync can create a file: the first aborted transaction of a segment creates an index.
+    """If the log creates a file during a sync, the next sync also syncs the log's directory.
 
-    The next sync must then also sync the directory, because it contains the new file's name.
+    In this test, an aborted transaction creates a transaction index. If the directory is not synced, a power cut can
+    remove this new file.
     """
     log = open_log()
     writer = Writer(log, 7)

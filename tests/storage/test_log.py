@@ -258,8 +258,8 @@ def test_a_log_does_not_roll_if_the_new_file_cannot_be_created(
 ) -> None:
     """If the log cannot create the file of a new segment, the append fails, and the log keeps its active segment.
 
-    Before a bug was fixed, the log used the new segment without its file. Compaction then treated the last segment on
-    disk as closed, and a crash lost its last batch.
+    Before a bug was fixed, the log used the new segment although the segment had no file. Compaction then treated the
+    old segment as closed. After a crash, the last batch of the old segment was lost.
     """
     log = open_log(segment_bytes=100)
     log.append(batch(1))

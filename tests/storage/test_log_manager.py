@@ -1,4 +1,4 @@
-"""Tests of the logs of a data directory: a close during other work, a canceled check, and an error in one log."""
+"""Tests of the log manager, which creates, checks and closes all logs of a data directory."""
 
 from __future__ import annotations
 
@@ -58,17 +58,17 @@ def test_after_the_close_nothing_in_the_directory_changes(tmp_path: Path) -> Non
     logs.write_checkpoint(tmp_path / "cleaner-offset-checkpoint", {NAME: 3})
     cleaner.run()
     for change in (lambda: delete(logs, NAME), lambda: logs.create(TopicPartition("t", 0), CONFIG, uuid.uuid4())):
-        with pytest.raises(OSError, match="the broker stops"):
+        with pytest.raises(OSError, match="the broker is stopping"):
             change()
     assert everything(tmp_path) == before
     assert opened(tmp_path).items()[0][1].log_start_offset == 6
 
 
 def test_a_close_waits_for_threads_that_work_on_the_segments(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A close waits until the housekeeping thread has finished its work on the segments.
+    """The method `close` waits until the housekeeping thread has finished its work on the segments.
 
-    Before a bug was fixed, a slow thread still deleted segments after the close, when another broker had opened the
-    directory.
+    Before a bug was fixed, a slow thread still deleted segments after `close` had returned. At this time, another
+    broker could already use the directory.
     """
     logs = opened(tmp_path)
     deletion.delete_records(filled(logs), 6)

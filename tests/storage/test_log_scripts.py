@@ -16,8 +16,8 @@
     cut BYTES                   cut bytes off the end of the active segment
     damage OFFSET               flip a bit in the records of the batch that begins at this offset
 
-A script also prints the events of the log, and the first sentence of each warning. An index has an entry for each batch
-after the first one.
+The output of each command ends with the log's new events and the first sentence of each new warning. The offset index
+of a segment contains one entry for each batch, except for the segment's first batch.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ SCRIPTS = Path(__file__).parents[1] / "scripts" / "log"
 
 
 class Session:
-    """The log of one script."""
+    """A log with one method for each command of a goldenscript (a file of commands and their expected output)."""
 
     def __init__(self, directory: Path, caplog: pytest.LogCaptureFixture) -> None:
         self.directory, self.caplog = directory, caplog

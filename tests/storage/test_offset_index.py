@@ -29,7 +29,10 @@ def batch_of_1000_bytes() -> memoryview:
 
 
 def test_a_look_up_returns_the_last_entry_at_or_below_the_offset(tmp_path: Path) -> None:
-    """As in the docstring of `offset_index`, segment 8021 has entries for the relative offsets 59, 109 and 159."""
+    """A look-up returns the last entry at or below an offset, or the segment's start if no such entry exists.
+
+    The test uses the entries of the example in the docstring of `offset_index`.
+    """
     index = OffsetIndex(tmp_path / "8021.index", BASE_OFFSET)
     for relative_offset, position in ((59, 5_000), (109, 10_000), (159, 15_000)):
         index.append(BASE_OFFSET + relative_offset, position)
@@ -59,7 +62,8 @@ def test_a_look_up_finds_what_a_linear_search_finds(tmp_path: Path, entries: int
         offsets.append(5 + 3 * number, 100 * number)
         times.append(10 * number, 5 + 3 * number)
         if number % 401 == 0:
-            offsets.lookup(5)  # The search now knows the blocks that exist so far.
+            # A look-up stores the first key of each block of entries. Later look-ups must add the keys of new blocks.
+            offsets.lookup(5)
     keys = [5 + 3 * number for number in range(1, entries + 1)]
     for offset in range(5, 5 + 3 * entries + 9):
         number = bisect_right(keys, offset)

@@ -24,10 +24,10 @@ WAIT = 30  # seconds
 
 
 class Synced:
-    """Records the size (bytes) that each segment had at its last sync.
+    """A record of the size (bytes) that each segment had at its last sync.
 
-    The dict `sizes` maps the base offset of a segment to this size. Whenever the log creates a segment, the list
-    `at_creation` gets the new segment's base offset, and a copy of `sizes`.
+    The dict `sizes` maps the base offset of a segment to this size. The list `at_creation` has one pair for each new
+    segment: the segment's base offset, and a copy of `sizes` from the time when the log created the segment.
     """
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -122,9 +122,9 @@ def test_a_log_whose_sync_fails_does_not_roll(open_log: LogMaker, monkeypatch: p
 
 
 def test_a_large_segment_is_synced_ahead_of_its_roll(open_log: LogMaker, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The log syncs a large segment in advance, before the segment is full.
+    """The log syncs a large segment before the segment is full.
 
-    Otherwise producers would wait at the roll until 1 GB is on the disk.
+    Otherwise, when a segment of 1 GB is full, producers would wait until the whole segment is on the disk.
     """
     monkeypatch.setattr(group_commit, "SYNC_AHEAD", 2 * SIZE)
     synced, flush = threading.Event(), Segment.flush

@@ -23,9 +23,10 @@ CLOCK = 2_000
 
 @pytest.fixture
 def open_log(directory: Path) -> LogMaker:
-    """Return a function that opens logs.
+    """Return a function that opens a log.
 
-    Their clock is near the timestamps of the records, so that no segment rolls because of its age.
+    The clock of the log shows 2,000 ms, and the records have timestamps near 1,000 ms. So the log never starts a new
+    segment because of the age of the old one.
     """
 
     def open_log(*, clean: bool = True, **config: object) -> Log:

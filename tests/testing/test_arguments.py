@@ -1,4 +1,4 @@
-"""Tests of what helps the author of a test: a wrong argument raises a clear error, and `help` lists the attributes."""
+"""Tests of the errors that wrong arguments raise, and of the attributes that `help(hmb.Broker)` lists."""
 
 from __future__ import annotations
 

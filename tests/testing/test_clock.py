@@ -140,7 +140,7 @@ def test_the_time_stays_moved_after_a_restart(broker: hmb.Broker, clock: ManualC
     broker.start()
     assert broker.run_retention() == {TopicPartition("t", 0): 1}
     broker.produce("t", "b")
-    clock.advance(hours=2)  # The clock also runs the tasks of the restarted broker.
+    clock.advance(hours=2)  # After the restart, `advance` still runs the broker's periodic tasks, such as retention.
     assert values(broker, "t") == []
 
 

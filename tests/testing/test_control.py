@@ -84,14 +84,14 @@ def test_a_request_of_a_foreign_web_page_is_refused(
     ("body", "message"),
     [
         ({"disk": "fulll"}, "the disk cannot be 'fulll'; possible: full, failing, slow"),
-        ({"disk": "slow"}, "a slow disk needs seconds > 0"),
-        ({"disk": "full", "seconds": 1}, "the other kinds have no seconds"),
+        ({"disk": "slow"}, "a slow disk requires the parameter 'seconds' with a value above 0"),
+        ({"disk": "full", "seconds": 1}, "a full or failing disk does not allow the parameter 'seconds'"),
         ({"disk": "full", "drop": True}, "unknown key 'drop'"),
         ({"api": "FETCHES", "drop": True}, "no API has the name 'FETCHES'"),
         ({"api": "FETCH", "dropp": True}, "unknown key 'dropp'"),
-        ({"api": "FETCH", "drop": "yes"}, "drop='yes': must be a value of the type bool"),
-        ({"api": "FETCH", "delay": True}, "delay=True: must be a value of the type float"),
-        ({"drop": True}, "the fault names no api"),
+        ({"api": "FETCH", "drop": "yes"}, "drop='yes': the value must have the type bool"),
+        ({"api": "FETCH", "delay": True}, "delay=True: the value must have the type float"),
+        ({"drop": True}, "a fault must have the key 'api' or the key 'disk'"),
         (["FETCH"], "a fault must be a mapping"),
         ("{", "Expecting property name"),
     ],
@@ -116,9 +116,9 @@ def test_the_clock_is_moved_and_read(control: ControlPort) -> None:
         ({}, "a clock only moves forward, by at least 1 ms; it cannot advance by 0 s"),
         ({"hours": -1}, "it cannot advance by -3600 s"),
         ({"hour": 1}, "unknown key 'hour', did you mean 'hours'?"),
-        ({"hours": "1"}, "hours='1': must be a value of the type float"),
-        ({"hours": True}, "hours=True: must be a value of the type float"),
-        ({"hours": 1, "expire_members": 1}, "expire_members=1: must be a value of the type bool"),
+        ({"hours": "1"}, "hours='1': the value must have the type float"),
+        ({"hours": True}, "hours=True: the value must have the type float"),
+        ({"hours": 1, "expire_members": 1}, "expire_members=1: the value must have the type bool"),
         ({"days": 1e300}, "a clock advances by at most 999999999 days"),
         ([1], "the time must be a mapping"),
     ],
@@ -268,9 +268,9 @@ def test_a_batch_is_damaged_from_another_process(broker_and_control: tuple[hmb.B
 
 
 def test_requests_are_recorded_from_the_first_use_on(tmp_path: Path) -> None:
-    """The first GET of `/requests` starts the recording of requests.
+    """The broker begins to record the requests of clients when a test first uses `/requests` on the control port.
 
-    The command `hmb faults requests` prints the recorded requests. Clients in other processes can also send requests.
+    The command `hmb faults requests` prints the recorded requests.
     """
     with hmb.Broker() as broker:
         control = ControlPort(AllFaults(broker.faults, broker.disk), broker._requests, ManualClock())

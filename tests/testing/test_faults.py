@@ -150,11 +150,11 @@ def test_a_broker_without_faults_has_its_own_handlers(broker: hmb.Broker, faults
         ({"api": "HEARTBEAT", "topic": "t", "drop": True}, "HEARTBEAT requests contain no topic"),
         ({"api": "METADATA", "topic": "t", "partition": 0, "drop": True}, "METADATA requests contain no partition"),
         ({"api": "WRITE_TXN_MARKERS", "throttle_ms": 1}, "WRITE_TXN_MARKERS responses contain no throttle time"),
-        ({"api": "PRODUCE", "drop": True, "takes_effect": True}, "takes_effect requires the parameter error"),
-        ({"api": "PRODUCE", "partition": 0, "drop": True}, "the parameter partition requires the parameter topic"),
+        ({"api": "PRODUCE", "drop": True, "takes_effect": True}, "'takes_effect' requires the parameter 'error'"),
+        ({"api": "PRODUCE", "partition": 0, "drop": True}, "the parameter 'partition' requires the parameter 'topic'"),
         ({"api": "PRODUCE"}, "the fault has no effect"),
         ({"api": "PRODUCE", "cut": "between"}, "must be 'before' or 'after'"),
-        ({"api": "PRODUCE", "drop": True, "nth": 0}, "nth and times must be 1 or more"),
+        ({"api": "PRODUCE", "drop": True, "nth": 0}, "'nth' and 'times' must be 1 or more"),
     ],
 )
 def test_a_fault_that_cannot_exist_is_refused(faults: Faults, arguments: dict[str, Any], message: str) -> None:
@@ -165,7 +165,7 @@ def test_a_fault_that_cannot_exist_is_refused(faults: Faults, arguments: dict[st
 def test_clear_in_a_block_ends_its_fault(broker: hmb.Broker, faults: Faults) -> None:
     """A call of `clear` inside a fault's `with` block removes the fault.
 
-    The end of the block must accept that the fault is already removed.
+    At the end of the block, `during` removes the fault a second time. This must not raise an error.
     """
     with faults.during("HEARTBEAT", error="NOT_COORDINATOR"):
         faults.clear()

@@ -133,7 +133,9 @@ def test_a_report_shows_active_faults_and_each_line_once(run: pytest.Pytester) -
     """)
     result = run.runpytest_subprocess()
     text = result.stdout.str()
-    assert "a fault changes PRODUCE of the client 'shop': error=NOT_LEADER_OR_FOLLOWER, delay=0.01" in text
+    assert (
+        "a fault applies to the PRODUCE request of the client 'shop': error=NOT_LEADER_OR_FOLLOWER, delay=0.01" in text
+    )
     assert "a fault simulates a slow disk during a write or a sync" in text
     result.stdout.fnmatch_lines(["*hmb: active faults*", '{"api": "PRODUCE"*"count": 1}', '{"disk": "slow"*'])
     assert text.count("created topic test_fails") == text.count("a warning\n") == 1

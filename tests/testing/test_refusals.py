@@ -1,7 +1,7 @@
 """Tests of faults: a fault makes the broker answer a request with an error.
 
-The broker can answer a request with an error in each version of each API. A fault can name a topic. Then only this
-topic gets the error.
+A fault can make the broker answer requests of any API and any version with an error. If the fault names a topic, only
+this topic gets the error.
 """
 
 from __future__ import annotations
@@ -73,9 +73,9 @@ def test_a_consumer_repeats_a_fetch_that_got_an_error(broker: hmb.Broker, faults
 
 
 def test_a_fault_of_fetch_finds_its_topic_in_a_running_fetch_session(broker: hmb.Broker, faults: Faults) -> None:
-    """A fault applies to a topic even if a Fetch session already contains the topic.
+    """A fault applies to a topic even if a fetch session already contains the topic.
 
-    Requests in a session name only changed partitions, so the broker must end the session first.
+    In a fetch session, a request does not list all partitions of the client. So the broker must first end the session.
     """
     broker.produce("t", "a")
     with hmb.Consumer(broker.bootstrap_servers, "t") as consumer:

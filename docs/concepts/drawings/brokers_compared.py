@@ -6,7 +6,10 @@ from drawing import Drawing, Tone
 
 
 def two_families() -> Drawing:
-    """Draw the state of a queue broker on the left, and the state of a log broker on the right."""
+    """Draw two kinds of brokers.
+
+    The left broker stores a state for each message. The right broker stores one offset for each group.
+    """
     drawing = Drawing(
         640,
         230,

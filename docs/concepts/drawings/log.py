@@ -56,7 +56,7 @@ def segments() -> Drawing:
 
 
 def compaction() -> Drawing:
-    """Draw a log before and after its compaction. A record contains the street address of a customer."""
+    """Draw a log before and after its compaction. The log contains the street addresses of customers."""
     drawing = Drawing(
         620,
         250,

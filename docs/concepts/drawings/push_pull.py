@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from drawing import Drawing
 
-PRODUCED, CONSUMED = 10, 6  # messages a second
-BUSY, END = 20, 34  # seconds: the time when the producer stops, and the last time in the picture
+PRODUCED, CONSUMED = 10, 6  # messages per second
+BUSY, END = 20, 34  # The producer stops after 20 seconds. The picture shows 34 seconds.
 
 
 def waiting(second: int) -> int:

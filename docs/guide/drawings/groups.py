@@ -41,10 +41,10 @@ def load_steps(name: str) -> Any:
 
 
 def recorded_run() -> Any:
-    """Return a simulation of a group with three members (`ClassicRun`) that can also draw the messages of the group.
+    """Return a simulation that can draw the messages between the members of a group and the coordinator.
 
-    To start the drawing, the caller sets the field `sequence` to an empty diagram. The simulation then adds each
-    new message to this diagram.
+    The simulation is a `ClassicRun`. To start the drawing, the caller sets the field `sequence` to an empty
+    diagram. Each new message then appears in this diagram.
     """
     run_class: Any = load_steps("ClassicRun")
 
@@ -169,7 +169,9 @@ def commit() -> Drawing:
                 wait_for_calls(events, Journal._append, 1)
         for thread in threads:
             thread.join()
-        found = list(events)  # Copy the calls now: each consumer commits again when it closes.
+        # Each consumer commits again when it closes. Copy the recorded calls before that, so that the drawing does not
+        # show those later commits.
+        found = list(events)
     of_eve = next(event.thread for event in found if event.lane == "eve's thread")
     names: list[tuple[str, Tone]] = [(f"{name}'s thread", "green") for name in COMMITTERS]
     names += [("group", "amber"), ("journal", "amber"), ("log", "amber"), ("memory", "amber")]

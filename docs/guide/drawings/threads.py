@@ -15,7 +15,7 @@ from drawing import Drawing, DrawingError, Tone
 import hmb
 from hmb.broker.lifecycle import BrokerServer
 
-sys.path.insert(0, str(Path(__file__).parents[3]))  # for `tests`
+sys.path.insert(0, str(Path(__file__).parents[3]))  # so that Python can import the package `tests`
 
 from tests.lock_order import LockEvent, Name, recorded_order
 
@@ -158,9 +158,9 @@ def thread_with_most(events: Sequence[LockEvent]) -> list[LockEvent]:
 
 
 def held_of(events: Sequence[LockEvent]) -> Iterator[tuple[Name, int, int]]:
-    """Yield (lock, begin, end) for each time that a thread takes a lock and releases it.
+    """Yield (lock, begin, end) for each period in which a thread holds a lock.
 
-    `events` contains the events of this thread. The thread takes the lock in the event `events[begin]`, and
+    All events in `events` belong to one thread. The thread takes the lock in the event `events[begin]`, and
     releases it in the event `events[end]`.
     """
     begins: dict[Name, int] = {}

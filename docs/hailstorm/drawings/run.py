@@ -23,9 +23,11 @@ class ObservedSimulation(Simulation):
 
     def __init__(self, *arguments: Any, **options: Any) -> None:
         self.read: list[int] = []  # the sum of the positions of all spouts, after each step
-        self.marked: list[int] = []  # the lowest low water mark of all bolts, after each step
-        # A snapshot has one offset for each partition. After each step, the simulation appends the sum of the offsets
-        # of the newest complete snapshot to this list.
+        # A bolt's low water mark has one offset for each partition. After each step, the simulation computes the sum of
+        # these offsets for each bolt, and appends the smallest sum to this list.
+        self.marked: list[int] = []
+        # After each step, the simulation adds up the offsets in the newest complete snapshot (one offset for each
+        # partition), and appends the sum to this list.
         self.completed: list[int] = []
         self.crashed: list[int] = []  # the numbers of the steps in which a processor crashed
         super().__init__(*arguments, **options)
@@ -67,8 +69,8 @@ def progress() -> Drawing:
     """Draw three curves, which show the progress of a simulated run with two crashes.
 
     - The first curve shows how many records the spouts have read from the input topic.
-    - The second curve shows how many records the slowest bolt (a processing step) has finished. A bolt's low water
-      mark contains one offset for each partition, and the curve shows the sum of these offsets.
+    - The second curve shows how many records the slowest bolt (a processing step) has finished: the sum of the
+      offsets in the bolt's low water mark. For example, the offsets 3 and 2 mean 5 records.
     - The third curve shows how many records the newest complete snapshot includes. After a crash, the spouts
       continue with the next records after the snapshot.
     """

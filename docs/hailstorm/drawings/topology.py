@@ -53,9 +53,9 @@ def trending() -> Drawing:
 def low_water_marks() -> Drawing:
     """Draw how a bolt (a processing step) computes its low water mark from the marks of three other bolts.
 
-    In the drawing, three bolts send the offsets 7, 9 and 8 of one partition to the bolt topn-0. The mark of topn-0
-    contains the smallest of them, offset 7. This means that topn-0 receives no more results that were computed from
-    the records 0 to 6 of this partition.
+    The three bolts send tuples to the bolt topn-0. For one partition, their marks are the offsets 7, 9 and 8. The
+    mark of topn-0 is the smallest of these offsets, 7. The bolt topn-0 receives no more tuples from records below
+    offset 7.
     """
     sent = {"count-0": (7, 40), "count-1": (9, 38), "count-2": (8, 41)}
     everyone = frozenset(sent)
@@ -81,7 +81,7 @@ def low_water_marks() -> Drawing:
 
 
 def split() -> Drawing:
-    """Draw how the state S of a bolt becomes two states, A and B, during a snapshot, and one state again afterwards."""
+    """Draw how a bolt splits its state into the states A and B for a snapshot, and later merges A and B."""
     drawing = Drawing(
         640,
         210,

@@ -111,7 +111,7 @@ def in_words(records: list[Record]) -> str:
     )
 
 
-# -- the drawing of the swap: the new segment replaces the old segments
+# -- The next functions draw a swap: a compacted segment replaces the old segments.
 
 
 def steps_of_swap(log: Log) -> Iterator[str]:

@@ -29,7 +29,7 @@ class Run(NamedTuple):
 
 
 def run() -> Run:
-    """Let five producers append and sync a batch each. Return which offsets each sync wrote to disk."""
+    """Run the group commit with five producers. Return the recovery points before and after each sync."""
     disk = Disk()
     disk.arrive(0)
     while disk.threads:

@@ -37,7 +37,7 @@ def facts() -> Facts:
         looked_up = search(path, WANTED)
         position = looked_up.entry[1] if looked_up.entry else 0
         if segment.offset_index.lookup(WANTED).position != position:
-            raise AssertionError("the broker and hmb index-inspect find different entries")
+            raise AssertionError("the broker and the command `hmb index-inspect` find different index entries")
         scanned = list(scan(segment.path, position, offset=WANTED))
         all_batches = list(scan(segment.path, 0))
         made = Facts(entries_of(segment.time_index.path), entries_of(path), all_batches, looked_up.number, scanned)

@@ -67,7 +67,10 @@ def damage(path: Path, position: int, data: bytes) -> None:
 
 
 def block(number: int, first: int, last: int) -> Block:
-    """Return the box of the batch `number` before the repair. The batch has the offsets from `first` to `last`."""
+    """Return the box for batch `number` of the damaged log.
+
+    The batch begins at offset `first` and ends at offset `last`.
+    """
     if number == ROTTEN:
         return Block(("a wrong", "byte"), "red")
     if number == HOLE:

@@ -1,4 +1,4 @@
-"""The drawing of the chapter on retention: the same log with a limit of time and with a limit of size."""
+"""The drawing of the chapter on retention shows one log twice: limited by age, and limited by size."""
 
 from __future__ import annotations
 

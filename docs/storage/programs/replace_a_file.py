@@ -8,7 +8,7 @@ def replace_file(path: Path, content: str) -> None:
         file.write(content)
         file.flush()
         os.fsync(file.fileno())  # 1. The new content is on disk.
-    temporary.rename(path)  # 2. The name leads to the new content.
+    temporary.rename(path)  # 2. The file with the new content now has the final name.
     directory = os.open(path.parent, os.O_RDONLY)
     os.fsync(directory)  # 3. The new name is on disk.
     os.close(directory)

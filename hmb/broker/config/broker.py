@@ -260,14 +260,14 @@ class BrokerConfig(Settings):
             elif name in BROKER_KEYS:
                 values[name] = BROKER_KEYS[name].parse(text, given)
             if log_values.get("retention_ms") == 0:  # A topic may have retention.ms=0, a broker may not.
-                raise ConfigError("must be at least 1, or -1 to keep records forever", given, text)
+                raise ConfigError("the value must be at least 1, or -1 to keep records forever", given, text)
         log_values.pop(NO_FIELD, None)
         limit = cls.declared["max_decompressed"]
         log = LogConfig(**log_values, max_decompressed=values.get(limit.name, limit.default))
         return cls.of(values, log=log)
 
 
-NO_FIELD = ""  # the value of `ConfigKey.field` for settings that have no effect
+NO_FIELD = ""  # `ConfigKey.field` of a setting that fills no field of its class
 TOPIC_KEYS = {key.name: key for key in no_effect.TOPIC} | {
     (name := f.name.replace("_", ".")): ConfigKey.of(name, f) for f in dataclasses.fields(LogConfig) if f.metadata
 }
@@ -300,7 +300,7 @@ def check_consistency(config: LogConfig) -> None:
     """Raise ConfigError if two of a topic's settings contradict each other."""
     if config.min_compaction_lag_ms > config.max_compaction_lag_ms:
         raise ConfigError(
-            f"must be at most max.compaction.lag.ms, {config.max_compaction_lag_ms}",
+            f"the value must not be greater than max.compaction.lag.ms={config.max_compaction_lag_ms}",
             "min.compaction.lag.ms",
             str(config.min_compaction_lag_ms),
         )
@@ -316,7 +316,7 @@ def _milliseconds(name: str, text: str, unit: int, key: ConfigKey) -> int:
     time = key.parse(text, name)
     assert isinstance(time, int)
     if time * unit > key.maximum:
-        raise ConfigError(f"must be at most {int(key.maximum) // unit}", name, text)
+        raise ConfigError(f"the value must be at most {int(key.maximum) // unit}", name, text)
     return time * unit if time > 0 else time
 
 

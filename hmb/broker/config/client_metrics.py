@@ -55,7 +55,7 @@ class ClientMetricsResource:
         except ConfigError as error:
             raise KafkaError(ErrorCode.INVALID_CONFIG, str(error)) from error
         if interval_ms not in INTERVALS:
-            why = f"interval.ms={interval_ms}: must be at least {INTERVALS[0]} and at most {INTERVALS[-1]}"
+            why = f"interval.ms={interval_ms}: the value must be at least {INTERVALS[0]} and at most {INTERVALS[-1]}"
             raise KafkaError(ErrorCode.INVALID_REQUEST, why)
 
     @staticmethod

@@ -228,7 +228,8 @@ def _checked(configs: Mapping[str, str], before: Mapping[str, str]) -> dict[str,
         LOGGER.warning("unknown setting %.200r has no effect%s", name, nearest(name, BROKER_CONFIGS))
     if fixed := [name for name in new if name in BROKER_CONFIGS and not BROKER_CONFIGS[name].dynamic]:
         raise KafkaError(
-            ErrorCode.INVALID_REQUEST, f"cannot be altered while the broker runs, only at its start: {', '.join(fixed)}"
+            ErrorCode.INVALID_REQUEST,
+            f"these settings can be altered only before the broker starts: {', '.join(fixed)}",
         )
     try:
         for name, text in configs.items():

@@ -52,7 +52,7 @@ class ConfigKey(NamedTuple):
     choices: tuple[str, ...] = ()  # the allowed values, or the allowed items of a list
     pattern: str = ""  # a regular expression for a text, or for the items of a list
     dynamic: bool = False  # whether clients may alter the setting while the broker runs
-    field: str = ""  # the field of the class that declares the setting; empty if the setting has no effect
+    field: str = ""  # the name of the field that contains the value of the setting; empty if no field contains it
     kafka_default: Any = AS_IN_KAFKA  # Kafka's default, if HMB has chosen another default
 
     @classmethod
@@ -75,14 +75,14 @@ class ConfigKey(NamedTuple):
         value: float | str | bool = text
         if self.type is ConfigType.BOOLEAN:
             if text.strip().lower() not in ("true", "false"):
-                raise ConfigError("must be true or false", name, text)
+                raise ConfigError("the value must be true or false", name, text)
             value = text.strip().lower() == "true"
         elif self.type is not ConfigType.STRING:
             value = self._parse_number(text, name)
         if self.type is ConfigType.STRING and self.pattern and not re.fullmatch(self.pattern, text.strip()):
             raise ConfigError("the value does not have the format that this setting requires", name, text)
         if self.choices and self.text(value) not in self.choices:
-            raise ConfigError(f"must be one of {', '.join(self.choices)}", name, text)
+            raise ConfigError(f"the value must be one of {', '.join(self.choices)}", name, text)
         return value
 
     def _parse_number(self, text: str, name: str) -> float:
@@ -92,18 +92,18 @@ class ConfigKey(NamedTuple):
             if "_" in text:  # Python accepts 1_000 as a number, but Kafka does not.
                 raise ValueError
         except ValueError:
-            raise ConfigError(f"must be a {'whole ' if is_whole else ''}number", name, text) from None
+            raise ConfigError(f"the value must be a {'whole ' if is_whole else ''}number", name, text) from None
         if value > self.maximum:
-            raise ConfigError(f"must be at most {self.maximum}", name, text)
+            raise ConfigError(f"the value must be at most {self.maximum}", name, text)
         if not value >= self.minimum:  # `not >=` instead of `<`, so that NaN is refused: `NaN < minimum` is false.
-            raise ConfigError(f"must be at least {self.minimum}", name, text)
+            raise ConfigError(f"the value must be at least {self.minimum}", name, text)
         return value
 
     def _parse_list(self, text: str, name: str) -> str:
         items = split_list(text)
         for item in items:
             if self.choices and item not in self.choices:
-                raise ConfigError(f"must be one of {', '.join(self.choices)}, not {item!r}", name, text)
+                raise ConfigError(f"each item must be one of {', '.join(self.choices)}, not {item!r}", name, text)
             if not item or (self.pattern and not re.fullmatch(self.pattern, item)):
                 raise ConfigError(f"{item!r} is not a valid item of this list", name, text)
         return ",".join(items)
@@ -210,7 +210,7 @@ MAX_LENGTH_DIFFERENCE = 6  # between a misspelled name and a name that `nearest`
 def check_length(text: str, name: str) -> None:
     """Raise ConfigError if `text`, the value of the setting `name`, is too long for a DescribeConfigs response."""
     if (size := len(text.encode())) > LONGEST_STRING:
-        raise ConfigError(f"has {size} bytes, at most {LONGEST_STRING} are allowed", name, text)
+        raise ConfigError(f"the value has {size} bytes, at most {LONGEST_STRING} are allowed", name, text)
 
 
 def split_list(text: str) -> list[str]:

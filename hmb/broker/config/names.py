@@ -9,7 +9,9 @@ from hmb.broker.config.broker import BROKER_CONFIGS
 from hmb.broker.config.keys import ConfigError, nearest
 from hmb.defaults import SERVERS_VARIABLE
 
-LISTENER_PREFIX, JAAS_SUFFIX = "listener.name.", ".sasl.jaas.config"  # parts of names in security/settings.py
+# The names of some security settings begin with LISTENER_PREFIX or end with JAAS_SUFFIX. The module
+# security/settings.py reads these settings.
+LISTENER_PREFIX, JAAS_SUFFIX = "listener.name.", ".sasl.jaas.config"
 CONTROLLERS = re.compile(
     r"controller\.quorum\..*|metadata\..*|early\.start\.listeners|broker\.heartbeat\.interval\.ms"
     r"|broker\.session\.timeout\.ms|initial\.broker\.registration\.timeout\.ms|server\.max\.startup\.time\.ms"

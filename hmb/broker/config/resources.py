@@ -127,7 +127,7 @@ def _find_alterable(named: Named, broker: BrokerContext) -> Resource:
     if named.resource_type == ResourceType.TOPIC and not named.resource_name:
         raise KafkaError(
             ErrorCode.INVALID_REQUEST,
-            "the name of the topic is empty; the broker's settings are the defaults for all topics",
+            "the name of the topic is empty; alter the broker's settings to change the defaults",
         )
     return find(named.resource_type, named.resource_name, broker)
 

@@ -20,7 +20,9 @@ from pathlib import Path
 from hmb.storage.state.identity import DataDirectoryError
 from hmb.storage.state.manifest import DamagedStateFile, Manifest
 
-Configs = dict[str, dict[str, str]]  # broker id, group name or name of client metrics -> setting's name -> value
+# The outer key is the id of a broker, the name of a group, or the name of a client metrics resource. The inner
+# dictionary maps the name of each setting to its value.
+Configs = dict[str, dict[str, str]]
 
 
 class ConfigStore:

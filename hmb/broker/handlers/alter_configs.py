@@ -33,8 +33,12 @@ def handle(request: AlterConfigsRequest, context: RequestContext) -> AlterConfig
 def _changed(wanted: Wanted, resource: Resource) -> dict[str, str]:
     """Return the new settings of the resource: exactly the settings in the request."""
     if wanted.resource_type == ResourceType.BROKER_LOGGER:
-        raise KafkaError(ErrorCode.INVALID_REQUEST, "alter the levels of loggers with IncrementalAlterConfigs")
+        raise KafkaError(
+            ErrorCode.INVALID_REQUEST, "AlterConfigs cannot alter the levels of loggers; use IncrementalAlterConfigs"
+        )
     configs = {config.name: config.value for config in wanted.configs if config.value is not None}
     if len(configs) < len(wanted.configs):
-        raise KafkaError(ErrorCode.INVALID_REQUEST, "the request contains a setting twice, or one without a value")
+        raise KafkaError(
+            ErrorCode.INVALID_REQUEST, "the request contains a setting twice, or a setting without a value"
+        )
     return configs

@@ -103,11 +103,13 @@ def _check_replicas(wanted: Wanted, context: RequestContext) -> None:
             raise KafkaError(ErrorCode.INVALID_REPLICA_ASSIGNMENT, "partitions must have the numbers 0, 1, 2, ...")
         if any(a.broker_ids != [context.broker.config.broker_id] for a in wanted.assignments):
             raise KafkaError(
-                ErrorCode.INVALID_REPLICA_ASSIGNMENT, f"the only broker is {context.broker.config.broker_id}"
+                ErrorCode.INVALID_REPLICA_ASSIGNMENT,
+                f"each partition must have one replica, on broker {context.broker.config.broker_id}",
             )
     elif wanted.replication_factor not in (DEFAULT, 1):
         raise KafkaError(
-            ErrorCode.INVALID_REPLICATION_FACTOR, f"replication factor {wanted.replication_factor}: there is one broker"
+            ErrorCode.INVALID_REPLICATION_FACTOR,
+            f"the replication factor must be 1, not {wanted.replication_factor}: the cluster has only one broker",
         )
 
 

@@ -41,7 +41,9 @@ Wanted = OffsetCommitRequest.OffsetCommitRequestTopic
 TopicResponse = OffsetCommitResponse.OffsetCommitResponseTopic
 PartitionResponse = TopicResponse.OffsetCommitResponsePartition
 Offsets = dict[TopicPartition, CommittedOffset]
-NOW = BROKERS_RETENTION = -1  # -1 in the request: the current time, or the broker's own retention time
+# In a request, -1 as a timestamp (NOW) means the current time. In a request, -1 as a retention time
+# (BROKERS_RETENTION) means the retention time in the broker's settings.
+NOW = BROKERS_RETENTION = -1
 
 
 def handle(

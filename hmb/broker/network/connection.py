@@ -72,7 +72,7 @@ class AcceptedConnection:
         self._stopping = False
         sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         if tls is not None:
-            sock.settimeout(STALL)  # TlsFile repeats this wait until the client has been idle for `idle` seconds.
+            sock.settimeout(STALL)  # If no bytes arrive, TlsFile repeats a read for up to `idle` seconds.
         else:
             sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVTIMEO, _timeval(idle))
             sock.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, _timeval(STALL))

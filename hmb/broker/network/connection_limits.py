@@ -142,6 +142,6 @@ def _listener_limits(listener: str, properties: Mapping[str, str]) -> ListenerLi
         name = f"listener.name.{listener.lower()}.{base}"
         text = properties.get(name, str(INT32_MAX)).strip()
         if not text.isdecimal() or not 0 < int(text) <= INT32_MAX:
-            raise ConfigError(f"must be a whole number from 1 to {INT32_MAX}", name, text)
+            raise ConfigError(f"the value must be a whole number from 1 to {INT32_MAX}", name, text)
         values.append(int(text))
     return ListenerLimits(*values)

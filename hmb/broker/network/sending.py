@@ -33,8 +33,8 @@ STALL = 2.0  # longest wait of one system call, in seconds
 PATIENCE = 30.0  # seconds until sending fails if the client reads nothing
 SLOWEST = 1 << 20  # bytes that a client must read per second after the first PATIENCE seconds
 MAX_SENT_AT_ONCE = 1 << 20  # bytes that one system call sends from a file; the time limit is checked after each call
-MAX_ENCRYPTED_AT_ONCE = 1 << 16  # the most bytes that are encrypted at once
-IN_PIECES = (FileRegion, ConvertedRecords)  # the types of parts that are sent in several pieces
+MAX_ENCRYPTED_AT_ONCE = 1 << 16  # The broker encrypts at most this number of bytes at once.
+IN_PIECES = (FileRegion, ConvertedRecords)  # `send` sends objects of these types in several steps, not with one call.
 MSG_MORE = getattr(socket, "MSG_MORE", 0)  # Only Linux has this flag.
 
 

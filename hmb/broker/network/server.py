@@ -158,10 +158,11 @@ class Server:
             return
         if security.tls is not None:
             sock = security.tls.encrypted(sock)
-        address_limit = self._limits.address_limit(host, broker.config.limits)  # This may wait, so take no lock yet.
+        # The method `address_limit` can wait for a DNS server, so the thread calls it before it takes the lock.
+        address_limit = self._limits.address_limit(host, broker.config.limits)
         with self._lock:
             if (reason := self._reason_to_refuse(host, listener, broker.config.limits, address_limit)) is not None:
-                LOGGER.warning("refused %s: %s", peer, reason)
+                LOGGER.warning("refused a connection from %s: %s", peer, reason)
                 sock.close()
                 return
             make = AcceptedConnection if self._handlers is None else partial(StagedConnection, self._handlers)
@@ -196,7 +197,7 @@ class Server:
         If the server closed the connection immediately, the client would immediately connect again. The server keeps at
         most MAX_THROTTLED refused connections open, and closes the oldest one if there are more.
         """
-        LOGGER.warning("refused %s: it exceeds the quota connection_creation_rate of its address", peer)
+        LOGGER.warning("refused a connection from %s: this address exceeds the quota connection_creation_rate", peer)
         with self._lock:
             self._throttled.append((time.monotonic() + wait / 1000, sock))
             if len(self._throttled) > MAX_THROTTLED:

@@ -29,7 +29,7 @@ from hmb.broker.security.metadata_records import UserScramCredentialRecord
 from hmb.security import scram
 from hmb.security.scram import ScramCredential, ScramMechanism
 
-MAX_SHAPES = 8  # For each mechanism, decoys imitate at most this number of shapes, the most frequent ones.
+MAX_SHAPES = 8  # For each login mechanism, decoys copy only the 8 most frequent shapes of stored credentials.
 DIGITS = "0123456789abcdefghijklmnopqrstuvwxyz"
 NUMBER_BITS = 130  # the size of the random number from which Kafka's tools make a salt
 NUMBER = re.compile(rb"[0-9a-z]{20,26}")

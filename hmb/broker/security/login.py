@@ -41,7 +41,7 @@ class Exchange(Protocol):
     """The broker's side of a mechanism: PlainExchange, ScramExchange or OauthExchange."""
 
     user: str
-    lifetime: float | None  # seconds until the proof of the name expires; None means never
+    lifetime: float | None  # seconds until the client's token expires; None for a login with a password
 
     @property
     def is_complete(self) -> bool: ...

@@ -82,7 +82,7 @@ class ScramExchange:
         self._find, self._find_token = find, find_token
         self._new_nonce = nonce
         self.state = ScramState.CLIENT_FIRST
-        self.user = ""  # the name that the client claims; it is proved in the state COMPLETE
+        self.user = ""  # the name of the client; the broker has verified this name if `state` is COMPLETE
         self.lifetime: float | None = None  # A password does not expire.
         self._header = ""
         self._nonce = ""
@@ -128,9 +128,9 @@ class ScramExchange:
         assert self._credential is not None
         final = scram.matched(scram.CLIENT_FINAL, message, "client final")
         if not hmac.compare_digest(final["nonce"], self._nonce):
-            raise ScramError("the client's final message contains another nonce than the broker's message")
+            raise ScramError("the client's final message does not contain the broker's nonce (a random text)")
         if scram.decoded(final["channel"]) != self._header.encode():
-            raise ScramError("the client's two messages describe different channels")
+            raise ScramError("the channel binding in the client's final message does not match the first message")
         messages = f"{self._messages},{final['bare']}"
         if not scram.is_valid_proof(self._mechanism, self._credential, messages, scram.decoded(final["proof"])):
             raise ScramError(WRONG_PASSWORD)

@@ -138,9 +138,9 @@ class SecurityStore:
                 manifest.replace_file(decoys, self.decoy_key)
         except (DamagedStateFile, OSError, ProtocolError, KafkaError, ValueError) as error:
             raise DataDirectoryError(
-                f"cannot use the users, ACLs and quotas in {path}: {error}; restore this file from a copy; to start "
-                f"without users, ACLs and quotas, move the files {path}, {directory / DECOYS} and {manifest.path} "
-                "to another directory"
+                f"cannot use the users, ACLs and quotas in {path}: {error}. Restore the file from a copy. If you have "
+                f"no copy, move the files {path}, {directory / DECOYS} and {manifest.path} to another directory. The "
+                "broker then starts without users, ACLs and quotas"
             ) from error
 
 

@@ -32,7 +32,7 @@ from hmb.broker.security.principals import ANONYMOUS, USER
 from hmb.security.stores import TlsSettingError, TlsSettings
 
 LOGGER = logging.getLogger(__name__)
-HANDSHAKE = 22  # the first byte of a TLS connection: the type of the record that contains the ClientHello
+HANDSHAKE = 22  # the first byte that a TLS client sends; in the TLS protocol, this byte means "handshake"
 UNEXPECTED_MESSAGE = bytes((21, 3, 3, 0, 2, 2, 10))  # a TLS alert: fatal, the peer has sent an unexpected message
 CLIENT_AUTH = {"none": ssl.CERT_NONE, "requested": ssl.CERT_OPTIONAL, "required": ssl.CERT_REQUIRED}
 
@@ -50,7 +50,7 @@ class TlsListener:
         """
         self._settings, self._rules = settings, rules
         self._client_auth = CLIENT_AUTH[client_auth]
-        self._lock = threading.Lock()  # guards the two fields below; a thread that holds it takes no other lock
+        self._lock = threading.Lock()  # guards the two fields below; a thread that holds this lock takes no other lock
         self._stamp = self._files_stamp()
         self._context = self._new_context()
 

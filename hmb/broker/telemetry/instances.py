@@ -26,7 +26,7 @@ from hmb.broker.telemetry.subscriptions import (
 from hmb.protocol.errors import ErrorCode, KafkaError
 
 MAX_INSTANCES = 16_384
-NEVER = -(2**62)  # a time (ms) before every request
+NEVER = -(2**62)  # the time (ms) of a request that the client has not sent yet; every real time is later
 
 Settings = Mapping[str, Mapping[str, str]]  # the settings of each subscription, by its name
 
@@ -37,8 +37,8 @@ class ClientInstance:
 
     requested: RequestedMetrics
     subscriptions: tuple[MetricsSubscription, ...]  # the subscriptions of the broker when `requested` was computed
-    last_get: int = NEVER
-    last_push: int = NEVER
+    last_get: int = NEVER  # the time (ms) of the last GetTelemetrySubscriptions request that was not too early
+    last_push: int = NEVER  # the time (ms) of the last push of metrics that was not too early
     is_terminating: bool = False
 
     def check_get(self, now: int) -> None:

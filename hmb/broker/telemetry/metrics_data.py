@@ -32,7 +32,7 @@ from typing import NamedTuple
 from hmb.printable import printable
 from hmb.protocol.errors import corrupt_message
 
-VARINT, FIXED_64, BYTES, FIXED_32 = 0, 1, 2, 5  # wire types
+VARINT, FIXED_64, BYTES, FIXED_32 = 0, 1, 2, 5  # protobuf's wire types: the encodings of a field's value
 LONGEST_VARINT = 10  # bytes
 FIXED_SIZES = {FIXED_64: 8, FIXED_32: 4}
 _DOUBLE, _INT64 = Struct("<d"), Struct("<q")

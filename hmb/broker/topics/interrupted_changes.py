@@ -68,7 +68,8 @@ def finish_interrupted_changes(
     for name in {found.topic for found, _ in logs.items()} - stored.keys():
         if name not in own:
             LOGGER.warning(
-                "another broker created topic %s; HMB keeps its records until a client changes the topic's retention",
+                "another broker, such as Kafka, has created the topic %s; HMB keeps all records of this topic until a "
+                "client changes retention.ms or retention.bytes",
                 name,
             )
         stored[name] = StoredTopic(0, dict(own.get(name, ADOPTED)))

@@ -33,7 +33,7 @@ ADOPTED = {"retention.ms": "-1", "retention.bytes": "-1"}
 class StoredTopic:
     """The entry of one topic in `topics.json`. `configs` contains only the settings that a client has set."""
 
-    partitions: int  # 0 if the number is unknown: the topic then has a partition for each directory
+    partitions: int  # 0 if the number is unknown; the broker opens the partitions for which it finds directories
     configs: dict[str, str] = field(default_factory=dict)
 
 
@@ -54,9 +54,9 @@ class TopicStore:
             return {name: _stored(entry) for name, entry in entries.items()}
         except (DamagedStateFile, OSError, ValueError, TypeError, AttributeError, KeyError) as error:
             raise DataDirectoryError(
-                f"cannot use the list of topics {self.path}: {error}; restore this file from a copy; to start "
-                f"without it, move this file and {self._manifest.path} to another directory. All topics then have "
-                "the default settings, but the retention has no limit"
+                f"cannot use the list of topics {self.path}: {error}. Restore the file from a copy. If you have no "
+                f"copy, move this file and {self._manifest.path} to another directory. Your topics then have the "
+                "default settings, but the broker keeps all records (retention.ms=-1, retention.bytes=-1)"
             ) from error
 
     def write(self, topics: Mapping[str, StoredTopic]) -> None:
@@ -68,5 +68,5 @@ class TopicStore:
 def _stored(entry: dict[str, object]) -> StoredTopic:
     partitions, configs = entry["partitions"], entry["configs"]
     if not (isinstance(partitions, int) and isinstance(configs, dict)):
-        raise ValueError(f"{entry} must contain partitions (a number) and configs")
+        raise ValueError(f'{entry} must contain the keys "partitions" (a number) and "configs" (a JSON object)')
     return StoredTopic(partitions, {str(name): str(value) for name, value in configs.items()})

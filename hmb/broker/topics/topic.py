@@ -10,7 +10,8 @@ from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.protocol.topics import INTERNAL_TOPICS
 from hmb.storage.log import Log
 
-MAX_TOPIC_PARTITIONS = 10_000  # limit for one topic, and for all partitions that one request creates, as in Kafka
+# A topic has at most this number of partitions. As in Kafka, one request can create at most this number of partitions.
+MAX_TOPIC_PARTITIONS = 10_000
 
 
 @dataclass(slots=True)

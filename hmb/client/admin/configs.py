@@ -202,7 +202,7 @@ def _owner(brokers: Brokers, resource: ConfigResource) -> Connection:
     """
     if resource.type in (ResourceType.BROKER, ResourceType.BROKER_LOGGER) and resource.name != ALL_BROKERS:
         if not (resource.name.isascii() and resource.name.isdigit()):
-            raise KafkaError(ErrorCode.INVALID_REQUEST, f"{resource}: a broker's name is its id, a number")
+            raise KafkaError(ErrorCode.INVALID_REQUEST, f"{resource}: the name must be a broker id, for example 1")
         return brokers.broker(int(resource.name))
     return brokers.any_broker()
 
@@ -287,15 +287,15 @@ def _alter_all(
     The function requests all values, applies the changes, and sends all values.
     """
     LOGGER.warning(
-        "%s is older than Kafka 2.3: all settings of %s are written again, and a change that another client makes "
-        "at the same time is lost",
+        "%s is older than Kafka 2.3 and cannot change single settings, so the client writes all settings of %s again; "
+        "this can undo a simultaneous change by another client",
         connection.address,
         resource,
     )
     entries = raised(_configs_of(brokers, resource, None, documentation=False))
     own = {entry.name: entry for entry in entries.values() if entry.source is resource.own_source}
     if hidden := [entry.name for entry in own.values() if entry.sensitive]:
-        what = f"{resource}: the values of {', '.join(hidden)} cannot be read, and therefore not written again"
+        what = f"{resource}: the client cannot read the values of {', '.join(hidden)}, so it cannot write them again"
         raise KafkaError(ErrorCode.INVALID_REQUEST, what)
     values = {name: entry.value for name, entry in own.items()}
     for change in changes:

@@ -181,7 +181,7 @@ def _group(brokers: Brokers, group: str) -> GroupDescription:
                     return describe(connection, group)
                 except KafkaError as error:
                     if error.code is not ErrorCode.GROUP_ID_NOT_FOUND:
-                        raise  # GROUP_ID_NOT_FOUND is no failure: this group may have another type.
+                        raise  # Only after GROUP_ID_NOT_FOUND does the loop continue: it tries the next group type.
         return _describe_classic_group(connection, group)
 
     try:
@@ -266,7 +266,7 @@ def _describe_classic_group(connection: Connection, group: str) -> GroupDescript
     response: DescribeGroupsResponse = connection.send(DescribeGroupsRequest(groups=[group]))
     (found,) = response.groups
     check_group(group, found.error_code, found.error_message)
-    if found.group_state == GroupState.DEAD:  # Kafka before 4.0: the group does not exist.
+    if found.group_state == GroupState.DEAD:  # Before Kafka 4.0, brokers return this state for an unknown group.
         check_group(group, ErrorCode.GROUP_ID_NOT_FOUND)
     members = []
     for member in found.members:

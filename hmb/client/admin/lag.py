@@ -207,7 +207,9 @@ def _next_records(
         if answer.records:
             if answer.records[0].timestamp >= 0:
                 found[partition] = answer.records[0].timestamp
-        elif answer.next_offset > offset or number:  # The response had only control records, or no room for a record.
+        # Search again from `next_offset` after a response with only control records. Also search again if the partition
+        # is not the first in the request (`number` > 0): the response possibly had no room for its records.
+        elif answer.next_offset > offset or number:
             left[partition] = answer.next_offset
     return left | dict(islice(wanted.items(), AT_ONCE, None))
 

@@ -26,7 +26,7 @@ from hmb.protocol.topics import TopicPartition
 
 OffsetWord = OffsetName | Literal["max-timestamp", "earliest-local", "latest-tiered"]
 OffsetSpec = OffsetWord | int
-TIMESTAMPS: dict[OffsetWord, int] = {  # the timestamps in a ListOffsets request that ask for these offsets
+TIMESTAMPS: dict[OffsetWord, int] = {  # each word, and the timestamp that stands for it in a ListOffsets request
     "earliest": EARLIEST,
     "latest": LATEST,
     "max-timestamp": MAX_TIMESTAMP,

@@ -68,7 +68,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Consumer", "ConsumerRecord"]
 
-GROUP_CHECK_INTERVAL = 0.5  # seconds; during a longer poll, the consumer checks its group and the metadata this often
+GROUP_CHECK_INTERVAL = 0.5  # seconds between two checks of the group and the metadata while `poll` waits for records
 
 
 class Consumer:

@@ -324,7 +324,7 @@ class Fetcher:
             # Raise the error only if the damaged batch is the first batch. If intact batches come before the damaged
             # batch, the fetcher returns the intact batches first, and its next request begins at the damaged batch.
             if not batches:
-                where = f"{position.partition} from offset {position.fetch_offset}"
+                where = f"cannot read {position.partition} from offset {position.fetch_offset}"
                 raise KafkaError(error.code, f"{where}: {error.message}") from error
         if batches:
             position.fetch_offset = batches[-1].last_offset + 1

@@ -72,7 +72,7 @@ class Position:
         """Set the position to `offset`, and forget the errors of the old position."""
         self.consumed = self.fetch_offset = offset
         self.start = self.error = self.failing_since = self.missing_since = self.topic_id = None
-        self.in_group = False  # From now on, the committed offset no longer replaces a `start`.
+        self.in_group = False  # A start that is set later takes precedence over the group's committed offset.
         self.retry_at = 0.0
 
     def lag(self, committed_only: bool) -> int | None:

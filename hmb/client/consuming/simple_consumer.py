@@ -50,7 +50,7 @@ from hmb.records.consumer_record import ConsumerRecord
 from hmb.records.fast.consumer_records import consumer_records
 
 MAX_BYTES = 1024 * 1024
-SEGMENTS = 0  # the version of ListOffsets whose response lists the offsets at which segments begin
+SEGMENTS = 0  # version 0 of ListOffsets: its responses contain the base offsets of segments
 
 PartitionData = FetchResponse.FetchableTopicResponse.PartitionData
 
@@ -230,10 +230,10 @@ def _records(partition: TopicPartition, wanted: PartitionFetch, data: PartitionD
         for batch in iter_batches(answered):
             if batch.last_offset >= wanted.offset:  # The response may begin with batches below this offset.
                 batch.check()
-                next_offset = batch.last_offset + 1
                 records += () if batch.is_control else consumer_records(batch, *partition)
+                next_offset = batch.last_offset + 1
     except KafkaError as error:
-        return KafkaError(error.code, f"{partition} from offset {next_offset}: {error.message}")
+        return KafkaError(error.code, f"cannot read {partition} from offset {next_offset}: {error.message}")
     if answered and next_offset == wanted.offset:
         what = f"{partition}: the message at offset {wanted.offset} has more than {wanted.max_bytes:,} bytes"
         return KafkaError(ErrorCode.MESSAGE_TOO_LARGE, what)

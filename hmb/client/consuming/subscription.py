@@ -55,13 +55,13 @@ class Subscription:
         for name in topics:
             if isinstance(name, list | tuple | set | dict):
                 raise TypeError(
-                    f'each topic must be a separate argument, for example "a", "b", '
-                    f"not an item of a {type(name).__name__}: {name!r}"
+                    f'each topic must be a separate argument, as in subscribe("a", "b"), '
+                    f"but {name!r} is a {type(name).__name__}"
                 )
             check_topic_name(name)
         names = tuple(dict.fromkeys(topics))
         if names and (pattern is not None or exclude is not None):
-            raise ValueError("topics are subscribed to by name or by pattern, not both")
+            raise ValueError("a consumer can subscribe to topics by name or by pattern, but not in both ways")
         return cls(names, _compiled("pattern", pattern), _compiled("exclude", exclude))
 
     def __bool__(self) -> bool:

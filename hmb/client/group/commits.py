@@ -93,7 +93,7 @@ class CommittedOffsets:
         self._identity, self._refused = identity, refused
         self._coordinator = CoordinatorConnection(cluster, CoordinatorType.GROUP, settings.group_id)
         self._in_flight: deque[CommitInFlight] = deque()
-        self._is_lost = False  # whether `commit_before_leaving` found no coordinator
+        self._is_lost = False  # whether `commit_before_leaving` failed to reach the coordinator
 
     @property
     def metadata(self) -> GroupMetadata:
@@ -253,7 +253,7 @@ class CommittedOffsets:
         except ConnectionFailed as error:
             self._connection_lost(error)
             raise
-        except BaseException:  # After Ctrl-C, the response may be read only in part.
+        except BaseException:  # After Ctrl-C, close the connection: it can still contain a part of the response.
             self._coordinator.connection().close()
             raise
         offsets, identity, callback = self._in_flight.popleft()

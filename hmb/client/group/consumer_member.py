@@ -92,7 +92,9 @@ class ConsumerGroupMember:
         # from the last heartbeat response.
         self._interval = settings.heartbeat_interval
         self._heartbeat_at = -NEVER
-        self._leave_at = NEVER  # NEVER before the first poll, and after the member has left
+        # If the consumer does not call `poll` before this time, the member leaves the group. The value is NEVER before
+        # the first poll. After the member has left for this reason, the value is NEVER until the next poll.
+        self._leave_at = NEVER
 
     @property
     def metadata(self) -> GroupMetadata:

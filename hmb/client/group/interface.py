@@ -113,9 +113,9 @@ class MemberSettings:
         check_assignors(self.assignors)
         if not 0 < self.heartbeat_interval < self.session_timeout:
             what = f"a heartbeat every {self.heartbeat_interval:g} s, and a session of {self.session_timeout:g} s"
-            raise ValueError(f"{what}: there must be several heartbeats in a session")
+            raise ValueError(f"{what}: heartbeat_interval must be above 0 and below session_timeout")
         if not 0 < self.max_poll_interval < LONGEST or self.session_timeout >= LONGEST:
-            raise ValueError(f"max_poll_interval and session_timeout are seconds, above 0 and below {LONGEST:,}")
+            raise ValueError(f"max_poll_interval and session_timeout must be above 0 and below {LONGEST:,} seconds")
 
 
 CommitCallback = Callable[[Mapping[TopicPartition, OffsetAndMetadata], Exception | None], None]

@@ -268,7 +268,7 @@ class GroupMembership:
 
 def _look_up(cluster: Cluster, lookup: TopicLookup) -> TopicLookupResult:
     for name in lookup.names:
-        cluster.forget(name)  # The first call of `topic` below then requests the metadata of all topics together.
+        cluster.forget(name)  # Forget all names first: one metadata request then refreshes all these topics.
     counts = {}
     for name in lookup.names:
         with suppress(KafkaError):  # The topic does not exist yet, or was deleted.

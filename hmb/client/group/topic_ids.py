@@ -28,7 +28,7 @@ class AssignmentById:
         self._assigned: dict[UUID, list[int]] = {}  # the latest assignment: topic id -> partitions
         self._names: dict[UUID, str] = {}
         self.has_looked_up = True  # whether the ids of the latest assignment have been looked up
-        self.lookup_at = -NEVER  # the time of the next lookup, if a name is unknown
+        self.lookup_at = -NEVER  # the earliest time of the next lookup of unknown names; -NEVER: at any time
 
     @property
     def unnamed(self) -> frozenset[UUID]:

@@ -81,7 +81,7 @@ class PartitionQueue:
     sender_queues: SenderQueues
     batches: deque[ProducerBatch] = field(default_factory=deque)
     open: ProducerBatch | None = None  # the batch to which records can still be added
-    max_size: int = INT32_MAX  # the largest size of a batch in bytes; lower after the broker has rejected a batch
+    max_size: int = INT32_MAX  # the largest batch size (bytes); it decreases if the broker rejects a batch as too large
     sequence: PartitionSequence | None = None
     in_flight: int = 0  # the number of batches in flight
     window: int = 1  # the largest allowed value of `in_flight`
@@ -132,7 +132,7 @@ class ProducerBatch:
     queue: PartitionQueue
     opened: float  # the time at which the first record was added (time.monotonic())
     result: BatchResult
-    first: int = 0  # the index of the first record in `result`; above 0 only after a split
+    first: int = 0  # the index of this batch's first record among the records of `result`; above 0 only after a split
     records: RecordsBuilder = field(default_factory=RecordsBuilder)
     data: bytes | None = None  # the encoded batch; every attempt sends the same bytes
     numbers: BatchNumbers | None = None  # None until they are assigned

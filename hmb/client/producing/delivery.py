@@ -256,8 +256,9 @@ class Range(NamedTuple):
 class Failure(NamedTuple):
     """Records of one `send_many` call that failed together because of one error."""
 
-    rows: Sequence[int]  # the indexes of these records in the list of values that was passed to `send_many`
-    failed_row: int  # the index of the invalid record, or of the first record if the broker names no invalid one
+    rows: Sequence[int]  # the indexes of the failed records in the list of values that was passed to `send_many`
+    # The index of the first failed record that the broker reports as invalid. Without such a report, this is `rows[0]`.
+    failed_row: int
     error: Exception
     caused_elsewhere: bool = False  # whether the invalid record comes from another call of `send_many`
 
@@ -267,7 +268,7 @@ class BatchSlice(NamedTuple):
 
     result: BatchResult
     first: int  # the index in the batch at which the records of this `send_many` call begin
-    rows: Sequence[int]  # the indexes of these records in the list of values that was passed to `send_many`
+    rows: Sequence[int]  # the indexes of the slice's records in the list of values that was passed to `send_many`
 
 
 class Deliveries:

@@ -107,7 +107,7 @@ from hmb.records.producer_numbers import BatchNumbers, ProducerIdAndEpoch, incre
 # Produce request can add its partitions to a transaction (KIP-890). A producer without transactions does not need this
 # feature.
 NEWEST_PRODUCE = ProduceRequest.FIRST_VERSION_OF_ADDING - 1
-SEQUENCE_ERRORS = {  # the errors that a broker returns for a batch with wrong numbers
+SEQUENCE_ERRORS = {  # the errors for a batch with a wrong sequence number, an unknown producer id, or an invalid epoch
     ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER,
     ErrorCode.UNKNOWN_PRODUCER_ID,
     ErrorCode.INVALID_PRODUCER_EPOCH,

@@ -65,4 +65,4 @@ class BufferMemory:
             self._freed.notify_all()  # The next waiting thread may continue if its record fits now.
         if not in_time:
             what = f"the buffer holds {self.used:,} of {self._size:,} bytes (buffer_memory)"
-            raise TimeoutError(f"{what}; after {self._max_block:g} s, it still has no room for {size:,} more bytes")
+            raise TimeoutError(f"{what}; the producer waited {self._max_block:g} s for {size:,} free bytes")

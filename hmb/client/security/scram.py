@@ -29,7 +29,7 @@ class ScramReply(Enum):
     """The two messages of the broker in a successful login."""
 
     CHALLENGED = "the broker has sent the salt and its nonce"
-    SIGNED = "the broker has proved that it knows the user"
+    SIGNED = "the broker has proved that it knows the user's keys"
 
 
 SCRAM_CLIENT = StateTable(
@@ -81,7 +81,7 @@ class ScramLogin:
         if final["error"]:
             raise ScramError(f"the broker refuses the login: {final['error']}")
         if not hmac.compare_digest(scram.decoded(final["signature"]), self._signature):
-            raise ScramError("the broker cannot prove that it knows the user")
+            raise ScramError("the broker's signature is wrong and does not prove that the broker knows the user's keys")
         self.state = SCRAM_CLIENT.next(self.state, ScramReply.SIGNED)
         return b""
 

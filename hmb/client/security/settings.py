@@ -85,7 +85,7 @@ def client_security(given: SecuritySettings | ClientSecurity | None) -> ClientSe
     if isinstance(given, ClientSecurity):
         return given
     if unknown := [name for name in given if name not in NAMES]:
-        raise SecuritySettingError(unknown[0], HIDDEN, "this is not a setting of TLS or SASL that HMB's clients have")
+        raise SecuritySettingError(unknown[0], HIDDEN, "HMB's clients have no TLS or SASL setting with this name")
     values = {OTHER_NAMES.get(name, name): value for name, value in given.items() if isinstance(value, str)}
     name = values.get("security.protocol", "PLAINTEXT").upper()
     if name not in SecurityProtocol.__members__:

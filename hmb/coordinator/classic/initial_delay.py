@@ -28,7 +28,7 @@ class InitialDelay:
     def __init__(self, delay: int) -> None:
         self.is_running = False
         self._delay = delay
-        self._remaining = 0  # ms: the time that is left for all further waits together
+        self._remaining = 0  # ms; all further waits together can take at most this long
         self._has_joined = False  # whether a member has joined during the current wait
 
     def start(self, rebalance_timeout: int, now: int) -> int:

@@ -176,7 +176,7 @@ class Rebalance:
 
         def on_stored(error: KafkaError | None, now: int) -> None:
             if state.current is not GroupState.COMPLETING_REBALANCE or state.generation != generation:
-                return  # Another rebalance has started and has already answered the members.
+                return  # Another rebalance has started. The coordinator has already answered the members.
             if error is not None:
                 self._assign({}, now, error.code)
                 self.start(f"the assignment could not be stored ({error.message})", now)

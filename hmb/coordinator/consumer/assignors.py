@@ -36,7 +36,7 @@ from hmb.protocol.range_assignment import divide_into_ranges, member_order
 from hmb.protocol.topics import PartitionId
 
 UNIFORM, RANGE = "uniform", "range"
-Targets = dict[str, frozenset[PartitionId]]  # member id -> partitions of its target
+Targets = dict[str, frozenset[PartitionId]]  # member id -> the partitions that the member should own
 ROUNDS = 16  # the maximum number of balancing rounds; each round reduces the imbalance to about one half
 
 
@@ -198,9 +198,9 @@ class _Balance:
         moved = False
         while most and fewest:
             giver, taker = most[0][2], fewest[0][2]
-            if fewest[0][0] != len(self._owned[taker]):  # This entry is outdated: the reader has lost a partition.
+            if fewest[0][0] != len(self._owned[taker]):  # The entry is outdated: `taker` gained or lost partitions.
                 heapq.heapreplace(fewest, (len(self._owned[taker]), *fewest[0][1:]))
-            elif -most[0][0] != len(self._owned[giver]):  # This entry is outdated: `giver` has a new partition.
+            elif -most[0][0] != len(self._owned[giver]):  # The entry is outdated: `giver` gained or lost partitions.
                 heapq.heapreplace(most, (-len(self._owned[giver]), *most[0][1:]))
             elif len(self._owned[giver]) - len(self._owned[taker]) <= 1:
                 break

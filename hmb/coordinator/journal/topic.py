@@ -120,5 +120,6 @@ class JournalPartitions:
 
     def _take(self, logs: Mapping[int, Log], state: LoadingState) -> None:
         self._partitions = {number: JournalPartition(log, state) for number, log in logs.items()}
-        self._count = max(logs, default=-1) + 1  # partitions that are added later do not count
+        # This is the current number of partitions. The journal ignores partitions that are added later.
+        self._count = max(logs, default=-1) + 1
         self._logs = logs

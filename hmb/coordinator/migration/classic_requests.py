@@ -255,7 +255,7 @@ def _updated(
         client_host=call.client_host,
         rebalance_timeout=request.rebalance_timeout_ms,
         topics=frozenset(subscription.topics),
-        regex="",  # A client with the classic protocol matches its regular expression itself.
+        regex="",  # In the classic protocol, the client sends topic names, not a regular expression.
         classic=classic,
     )
 

@@ -130,7 +130,7 @@ class StoredRecords:
         self._values: dict[bytes, tuple[int, bytes | None]] = {}  # key -> (number of the change, value)
         self._in_flight: dict[int, Sequence[KeyAndValue]] = {}
         self._last = 0  # the number of the newest change
-        self._restored_at = 0  # the number of the newest change when the group was last restored
+        self._restored_at = 0  # the value that `_last` had when the group was restored the last time
 
     def __iter__(self) -> Iterator[tuple[bytes, bytes]]:
         return ((key, value) for key, (_, value) in self._values.items() if value is not None)

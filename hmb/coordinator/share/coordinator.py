@@ -91,7 +91,7 @@ class ShareCoordinator:
         # This lock guards the fields below. A thread that holds it may also take the lock of a journal partition.
         self._lock = threading.Lock()
         self._states: dict[SharePartitionId, ShareState] = {}
-        self._writes: dict[int, int] = {}  # journal partition -> number of records since it was last pruned
+        self._writes: dict[int, int] = {}  # journal partition -> number of records since the partition was last pruned
         self._loader = threading.Thread(target=self._load, name="share-loader", daemon=True)
         self._stop_loading = threading.Event()
 
@@ -191,8 +191,10 @@ class ShareCoordinator:
         try:
             self._journal.write(queued)
         except KafkaError:
-            with self._lock:  # The next record of the share-partition is a snapshot, which contains this change, too.
+            with self._lock:
                 if id in self._states:
+                    # The journal does not contain the change. The next record of the share-partition is therefore a
+                    # snapshot: it contains the complete state, including the change.
                     self._states[id] = self._states[id]._replace(updates=self._updates_per_snapshot)
             raise
 

@@ -57,7 +57,7 @@ from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.protocol.messages.streams_group_heartbeat import StreamsGroupHeartbeatRequest, StreamsGroupHeartbeatResponse
 
 Status = StreamsGroupHeartbeatResponse.Status
-REFRESHED = -1  # a version that `ClusterTopics` never has, so that the next heartbeat checks all topics
+REFRESHED = -1  # The real versions are never negative, so the first heartbeat checks all topics.
 
 
 class HeartbeatResult(NamedTuple):
@@ -221,7 +221,7 @@ class StreamsGroup(ModernGroup[StreamsState, StreamsGroupSettings]):
             others = [each for each in self.state.members.values() if each.member_id != member.member_id]
             addresses = endpoints_of([*others, member], self.state.topology, self._topics)
             response.partitions_by_user_endpoint = addresses
-        if is_new_group:  # As in Kafka, the epoch (version) of the members' addresses is 0 in the first heartbeat.
+        if is_new_group:  # As in Kafka, the first heartbeat of a group returns the endpoint epoch 0.
             self._endpoint_epoch = 0
         response.endpoint_information_epoch = self._endpoint_epoch
 

@@ -239,7 +239,7 @@ class TransactionCoordinator:
             return after
         try:
             return self._complete(entry)
-        except KafkaError as error:  # The commit or abort is decided. The housekeeper thread writes the markers later.
+        except KafkaError as error:  # The decision to commit or abort stays valid. The markers are written later.
             LOGGER.error("%r: the markers are not written yet: %s", after.transactional_id, error.message)
             return after.complete(self._clock())
 
@@ -260,10 +260,12 @@ class TransactionCoordinator:
                 entry.transition_ended.wait_for(lambda: not entry.transition_in_progress, patience)
             before = entry.transaction
             if before.state is TransactionState.DEAD:  # The id has just expired. The next request creates a new entry.
-                raise KafkaError(ErrorCode.CONCURRENT_TRANSACTIONS, f"{before.transactional_id!r} has just expired")
+                why = f"the transactional id {before.transactional_id!r} has just expired"
+                raise KafkaError(ErrorCode.CONCURRENT_TRANSACTIONS, why)
             after = change(before, self._clock())
             if entry.transition_in_progress and not owns_transition:
-                raise KafkaError(ErrorCode.CONCURRENT_TRANSACTIONS, f"{before.transactional_id!r} is busy; try again")
+                why = f"the transactional id {before.transactional_id!r} is busy; try again"
+                raise KafkaError(ErrorCode.CONCURRENT_TRANSACTIONS, why)
             if after is before:
                 return before
             queued = self._journal.enqueue(before.transactional_id, records_of(after))

@@ -121,6 +121,6 @@ def _unless_over(partition: TopicPartition, producer: ProducerIdAndEpoch) -> Ite
         yield
     except KafkaError as error:
         if error.code is ErrorCode.INVALID_PRODUCER_EPOCH:
-            LOGGER.info("%s no longer needs a marker of producer %d, epoch %d", partition, *producer)
+            LOGGER.info("%s needs no marker: the transaction of producer %d (epoch %d) has ended", partition, *producer)
         elif error.code is not ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:
             raise

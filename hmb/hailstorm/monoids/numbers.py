@@ -23,13 +23,13 @@ from typing import Any
 from hmb.hailstorm.monoids.base import Monoid
 
 UNIT_BITS = 1074  # One unit is 2**-1074.
-UNITS = 1 << UNIT_BITS  # the number 1.0, as a number of units of size 2**-1074
+UNITS = 1 << UNIT_BITS  # The float 1.0 contains this many units: 1.0 = UNITS * 2**-1074.
 
 
 def to_units(number: float) -> int:
     """Return how many units of size 2**-1074 `number` contains. Raises ValueError for NaN and infinity."""
     if not math.isfinite(number):
-        raise ValueError(f"{number} cannot be added exactly: leave it out in `convert` or `transform`")
+        raise ValueError(f"{number} is not a finite number: leave it out in `convert` or `transform`")
     numerator, denominator = number.as_integer_ratio()
     return numerator * (UNITS // denominator)
 

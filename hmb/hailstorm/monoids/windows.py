@@ -186,7 +186,7 @@ class MergedSessions(Sequence[Session]):
     def at(self, time: int) -> Session:
         """Return the session that contains the event time `time`. Raises KeyError if no session contains it."""
         found = [each for part in (self._a, self._b) for each in part[near_sessions(part, time, time, 1)]]
-        if not found:  # `time` can still lie between two sessions that the merge joins into one session.
+        if not found:  # Neither list has a session that contains `time`, but the merged list may have one.
             return session_at(self._merged, time)
         while True:
             first, last = min(each[0] for each in found), max(each[1] for each in found)

@@ -63,7 +63,7 @@ class Negotiator:
         self._processors, self._store, self._settings = processors, store, settings
         self._savers = [name for name, processor in processors.by_name.items() if processor.saves]
         self._since = 0.0
-        self._is_behind = False  # whether the newest snapshot could not be recorded as complete
+        self._is_behind = False  # whether the store failed to mark the newest snapshot as complete
         self._stale: str | None = None  # why the store refused the present epoch; None if the store accepts the epoch
 
     def step(self, view: RegistryView) -> MasterState | None:

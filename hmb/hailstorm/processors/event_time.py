@@ -95,7 +95,7 @@ class Watermark:
 
     def __init__(self, upstreams: Mapping[TopicPartition, frozenset[str]]) -> None:
         self.time = NO_TIME  # ms
-        self._is_known = False  # whether the spouts have event times
+        self._is_known = False  # whether at least one time mark has arrived
         self._marks = {p: dict.fromkeys(names, NO_TIME) for p, names in upstreams.items()}
 
     def advance(self, payloads: Payloads) -> None:

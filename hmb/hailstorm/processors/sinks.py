@@ -65,7 +65,7 @@ class SinkSnapshot(NamedTuple):
 
     @classmethod
     def from_value(cls, value: Any) -> SinkSnapshot:
-        written = value[4] if len(value) > 4 else None  # Early development versions did not save this clock.
+        written = value[4] if len(value) > 4 else None  # Early development versions did not save the clock `written`.
         return cls(HeldOutputs.from_value(value[:4]), None if written is None else Clock.from_value(written))
 
 
@@ -219,8 +219,8 @@ class SinkMachine:
         ahead = [p for p, offset in reached.items() if offset > self._start.get(p, 0)]
         if ahead:
             raise SnapshotError(
-                f"{self.name}: the target has outputs up to {reached}, but the snapshots only reach {self._start}. "
-                f"The snapshot store was lost or replaced. Restore this store. {self._advice('delete')}"
+                f"{self.name}: the target has outputs up to {reached}, but the topology starts again at {self._start}. "
+                f"The snapshot store was lost or replaced. Restore the snapshot store. {self._advice('delete')}"
             )
 
     def _check_not_behind(self, reached: Clock | None) -> None:
@@ -230,15 +230,15 @@ class SinkMachine:
             has = "no clock" if reached is None else f"outputs only up to {reached}"
             raise SnapshotError(
                 f"{self.name}: the target has {has}, although this sink wrote outputs up to {written}. "
-                "The target, or the clock that it stores with the outputs, was deleted or replaced. Restore both. "
+                "The outputs in the target or their clock were deleted or replaced. Restore the outputs and the clock. "
                 f"{self._advice('use an empty snapshot store, and delete')}"
             )
 
     def _advice(self, steps: str) -> str:
         return (
-            f"To compute everything again, {steps} the outputs in the target and its clock: in a database the row "
-            f"{self._topology}/{self.name} of the table hailstorm_clock, for a topic the group "
-            f"hailstorm-{self._topology}-{self.name}"
+            f"To compute everything again, {steps} the outputs in the target and their clock. In a database, the clock "
+            f"is the row {self._topology}/{self.name} of the table hailstorm_clock. For a topic, the clock is the "
+            f"group hailstorm-{self._topology}-{self.name}"
         )
 
     @contextmanager

@@ -51,7 +51,7 @@ class SplitState:
         self.is_frozen = False
         self.clock: Clock | None = None
         self.closed = NO_TIME
-        self.late_in_a = self.late_in_b = 0  # numbers of late tuples: all their windows were already closed
+        self.late_in_a = self.late_in_b = 0  # numbers of tuples that arrived after all their windows had closed
         self._monoid, self._windows = bolt.monoid, bolt.windows
 
     @property

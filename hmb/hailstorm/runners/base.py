@@ -52,7 +52,7 @@ class Runner(ABC):
         self.registry = LocalRegistry()
         self.restarts = RestartLimit(settings.max_restarts)
         self._checked = CheckedStore(store, topics)
-        self._snapshots_before = 0  # number of complete snapshots by crashed negotiators
+        self._snapshots_before = 0  # number of snapshots that negotiators completed before they crashed
         self._is_closed = self._stop_requested = False
         self._start_deadline = StartDeadline(settings.start_timeout)
         self._ended_at: float | None = None

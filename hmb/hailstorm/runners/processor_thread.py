@@ -173,16 +173,21 @@ class ProcessorThread(threading.Thread):
         Raises HailstormError if the processor has failed, or if the sink does not write its last outputs.
         """
         self.has_ended = True
-        name, next_start = self._processor.name, "the topology writes them at its next start"
+        name = self._processor.name
         if self._failure is not None:
             raise HailstormError(self._failure)
         if self._participant.machine is None and master.completed is not None and self._processor.holds_outputs:
-            raise HailstormError(f"{name} crashed after the last snapshot. If outputs are missing, {next_start}")
+            raise HailstormError(
+                f"{name} crashed after the last snapshot. If outputs are missing, the topology writes them at its next "
+                "start"
+            )
         try:
             self._participant.observe(master)
         except Exception as error:
             why = error if isinstance(error, HailstormError) else f"{name}: {type(error).__name__}: {error}"
-            raise HailstormError(f"the last outputs are not written, but {next_start}: {why}") from error
+            raise HailstormError(
+                f"the last outputs are not written, but the topology writes them at its next start: {why}"
+            ) from error
 
     def _receive(self, payloads: Payloads) -> None:
         machine = self._participant.machine
@@ -223,7 +228,7 @@ class ProcessorThread(threading.Thread):
                 for receiver, payloads in outbox:
                     self._post.deliver(receiver, payloads, self._is_obsolete)
             except BrokenChannelError as error:
-                LOGGER.info("%s leaves its epoch: %s", self._processor.name, error)
+                LOGGER.info("%s stops until the topology begins a new epoch: %s", self._processor.name, error)
                 self._participant.leave()
             outbox.clear()
             if isinstance(machine, SpoutMachine):
@@ -334,7 +339,7 @@ class ProcessorThread(threading.Thread):
         deadline = time.monotonic() + NODE_TIMEOUT
         while not self._session.create(LIVING + name, encode(self._participant.report.to_value())):
             if time.monotonic() > deadline or self._is_stopped:
-                raise SessionExpiredError(f"another {name} runs: its node has not disappeared")
+                raise SessionExpiredError(f"the registry still contains the node of another processor named {name}")
             time.sleep(0.02)
         self._session.watch(MASTER, self._watch_master)
 

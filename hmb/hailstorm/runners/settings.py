@@ -152,5 +152,5 @@ def _check_keys(node: str, bolt: Bolt, state: Any, other: Any) -> None:
     if common:
         raise TopologyError(
             f"{node}: two instances have received tuples of the key {min(common, key=repr)!r:.100}, so the results are "
-            "wrong: remove the argument `group` of this bolt, or use a function that returns the key of a tuple"
+            "wrong. Remove the argument `group` of this bolt, or set it to a function that returns the key of a tuple"
         )

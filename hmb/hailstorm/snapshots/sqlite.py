@@ -24,7 +24,7 @@ from hmb.hailstorm.codec import decode, encode
 from hmb.hailstorm.errors import SnapshotError
 from hmb.hailstorm.snapshots.store import Fingerprint, SnapshotListing, check_epoch, check_fingerprint
 
-TIMEOUT = 10.0  # seconds that a transaction waits until the transaction of another process ends
+TIMEOUT = 10.0  # the longest time (seconds) that a transaction waits for the lock of the database
 SCHEMA = """
 CREATE TABLE IF NOT EXISTS topology (only INTEGER PRIMARY KEY CHECK (only = 1), fingerprint TEXT,
                                      epoch INTEGER NOT NULL, completed BLOB);

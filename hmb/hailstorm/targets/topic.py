@@ -105,8 +105,8 @@ class TopicTarget:
             raise found
         if self._topic_id not in ("", present):
             raise TopologyError(
-                f"{self._sink}: the topic {self._topic} was {change} after the sink had written outputs to it, so it "
-                "lacks these outputs. To compute all outputs again, use an empty snapshot store, and delete the group "
-                f"{self._group} and the outputs in the topic"
+                f"{self._sink}: the topic {self._topic} was {change}, so the earlier outputs of the sink are lost. "
+                "To compute all outputs again, use an empty snapshot store, delete the group "
+                f"{self._group}, and delete the outputs in the topic"
             )
         return present

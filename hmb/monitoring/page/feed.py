@@ -66,9 +66,9 @@ class Pace(NamedTuple):
     collection, the collection costs four times as much. It hardly changes the median, but would change a mean.
     """
 
-    period: float  # the shortest time (seconds) between the starts of two collections of the broker's state
-    longest: float  # the longest time (seconds) that the feed waits after a collection of the broker's state
-    clock: Callable[[], float]  # measures the cost (the time in seconds) of a collection of the broker's state
+    period: float  # seconds; the feed collects the broker's state at most once in this time
+    longest: float  # seconds; the feed waits at most this time before it collects the broker's state again
+    clock: Callable[[], float]  # returns seconds; measures how long the feed takes to collect the broker's state
 
 
 OWN_PACE = Pace(0.18, 2.0, time.thread_time)
@@ -198,7 +198,7 @@ class Feed:
         except RuntimeError:  # The broker has stopped, so it has no state any more.
             pass
         except Exception:  # A mistake in HMB. The streams end, so the pages connect again, and a new thread starts.
-            LOGGER.exception("the state of the broker could not be collected for its page")
+            LOGGER.exception("the state of the broker could not be collected for the web pages")
         with self._changed:
             self._forget()
 

@@ -55,14 +55,16 @@ from hmb.protocol.schema import Request, Response, Struct
 from hmb.records import parse_batch
 from hmb.units import now_ms
 
-RECORDING = 5  # seconds
-LONGEST_RECORDING = 600  # seconds
-KEPT, SLOWEST, FOLLOWED = 100, 20, 20  # requests
+RECORDING = 5  # seconds; each call of `view` continues the recording for this time
+LONGEST_RECORDING = 600  # seconds; a call of `slowest` continues the recording for at most this time
+# The recorder keeps the last 100 requests that it has recorded. For each API, it also keeps the 20 slowest requests,
+# and the last 20 requests whose function calls it has stored.
+KEPT, SLOWEST, FOLLOWED = 100, 20, 20
 MAX_RECORDED_PER_SECOND = 5
 PAUSE = 2.0  # seconds; for each API, the recorder stores the function calls of at most one request in this time
 MAX_FIELDS = 200  # the recorder keeps at most this number of fields of a request or of a response
 MAX_CALLS = 300  # the recorder keeps at most this number of function calls of one request
-LONGEST_VALUE = 200  # characters
+LONGEST_VALUE = 200  # characters; the recorder shortens longer values
 ROOT = f"{Path(hmb.__file__).parent}/"
 
 Json = dict[str, Any]
@@ -84,7 +86,7 @@ class SeenRequest:
     errors: list[str] = field(default_factory=list)
     request: list[list[str]] = field(default_factory=list)  # [path, value] of each field
     response: list[list[str]] | None = None  # None if the client wants no response
-    way: list[Call] | None = None  # function calls of the request, in order; None if the recorder has not stored them
+    way: list[Call] | None = None  # the function calls that handled the request, in order; None if they are not stored
 
     def row(self) -> Json:
         """Return the fields that the page's list of requests shows for this request."""
@@ -105,7 +107,8 @@ class RecentRequests:
         self._second, self._taken = 0, 0  # the current second, and the number of requests recorded in it
         # For each API, a time: the recorder stores the function calls of the first request after this time.
         self._next_followed: dict[int, float] = {}
-        self._followed: dict[str, deque[SeenRequest]] = {}  # for each API, the last requests with function calls
+        # For each API, the last requests whose function calls the recorder has stored.
+        self._followed: dict[str, deque[SeenRequest]] = {}
 
     def view(self) -> Json:
         """Return the requests that were recorded until now, and continue the recording for RECORDING seconds."""

@@ -91,6 +91,6 @@ class OffsetFetchResponse(Response, api_key=ApiKey.OFFSET_FETCH, versions="0-10"
 
 
 FIRST_VERSION_OF_GROUP_ERRORS = OffsetFetchResponse.first_version("error_code")
-FIRST_VERSION_OF_ALL_TOPICS = FIRST_VERSION_OF_GROUP_ERRORS  # from this version on, a request can have null topics
+FIRST_VERSION_OF_ALL_TOPICS = FIRST_VERSION_OF_GROUP_ERRORS  # from this version on, a request can ask for all topics
 FIRST_VERSION_OF_GROUPS = OffsetFetchRequest.first_version("groups")
 FIRST_OFFSET_FETCH_VERSION_OF_IDS = OffsetFetchRequest.first_version("groups.topics.topic_id")

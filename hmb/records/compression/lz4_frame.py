@@ -134,7 +134,7 @@ def decompress_into(data: memoryview, output: memoryview, *, check_header: bool)
         room = output[written : written + frame.block_max_size]
         if size & _STORED:
             if len(block) > len(room):
-                raise cramjam.DecompressionError("failed to write whole buffer")
+                raise cramjam.DecompressionError("an uncompressed block of the LZ4 frame is too long")
             room[: len(block)] = block
             written += len(block)
         else:

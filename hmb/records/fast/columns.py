@@ -257,7 +257,8 @@ def _varints(array: Array, at: Array) -> tuple[Array, Array]:
     """
     byte = array[at]
     zigzag, at = (byte & 0x7F).astype(np.int64), at + 1
-    longer, shift = np.flatnonzero(byte >= 0x80), 7  # the numbers of the records whose varint has a second byte
+    # The array `longer` contains the indexes of the records whose varint has a second byte.
+    longer, shift = np.flatnonzero(byte >= 0x80), 7
     while len(longer):
         if shift == 7 * _LONGEST:
             raise NotPlainError

@@ -33,7 +33,7 @@ from hmb.records.varint import read_varint
 # missing or has more than 63 bytes, this byte contains the bit 0x01 or 0x80. _KEY_END then contains a very large
 # number, and `plain_keys` returns None.
 _KEY_END = tuple(INT64_MAX >> 1 if byte & 0x81 else (byte >> 1) + 1 for byte in range(256))
-_MAX_RECORDS = 1 << 13  # greatest number of records in a plain batch; so an offset delta has at most two bytes
+_MAX_RECORDS = 1 << 13  # maximum number of records in a batch; the offset deltas then have at most two bytes
 # The lowest bit of a varint is the sign. An offset delta n is never negative, so its varint contains the number 2n. For
 # n from 0 to 63, the varint has one byte, and this byte is 2n. The table _LOW_BITS contains these bytes. For example,
 # _LOW_BITS[5] is 10.
@@ -42,7 +42,7 @@ _LOW_BITS = tuple(number << 1 for number in range(64))
 # byte: the number 2n. A larger n needs a second byte, so the bit 0x80 of the first byte is set. The other bits repeat
 # after every 64 entries. For example, _FIRST_BYTES[1] is 0x02, and _FIRST_BYTES[65] is 0x82.
 _FIRST_BYTES = _LOW_BITS + tuple(0x80 | bits for bits in _LOW_BITS) * (_MAX_RECORDS // 64 - 1)
-_MAX_DELTA_SIZE = 5  # bytes, enough for a timestamp delta of half a year
+_MAX_DELTA_SIZE = 5  # maximum size (bytes) of a timestamp delta; 5 bytes are enough for half a year
 
 
 def plain_keys(data: bytes, count: int) -> list[bytes] | None:

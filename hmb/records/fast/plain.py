@@ -14,8 +14,8 @@ from __future__ import annotations
 from hmb.protocol.enums import INT64_MAX
 from hmb.records.batch import RecordBatch
 
-NULL = 1  # the varint for -1: the length of a missing key or value
-SIGN_BIT = 1  # the bit of a varint's first byte that is set if the number is negative
+NULL = 1  # A missing key or value has the length -1. The varint of -1 is the byte 1.
+SIGN_BIT = 1  # If a number is negative, this bit is set in the first byte of its varint.
 # A record begins with its length, a varint. An odd first byte means a negative length, so the record is damaged. For an
 # odd first byte, the tables END_AFTER_ONE and END_AFTER_TWO contain NEVER. If a decoder adds NEVER to the start of a
 # record, the end is far below 0, and the decoder notices the damage.

@@ -65,7 +65,7 @@ class AssignedMessages:
     max_timestamp: int  # -1 for messages v0
     offset_of_max_timestamp: int  # offset of the first message or wrapper with this timestamp
     count: int  # the number of records, including those inside compressed messages (wrappers)
-    is_movable: bool = True  # False if the set has a v0 wrapper
+    is_movable: bool = True  # whether `move_to` can change the offsets: False if a message v0 is compressed
     is_changed: bool = field(default=False, compare=False)  # whether the producer's offsets were replaced
 
     @property

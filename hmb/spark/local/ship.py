@@ -48,8 +48,8 @@ class Shipment(NamedTuple):
     path: Path
     size: int  # in bytes
     packages: dict[str, str]  # the name and the version of each package in the archive
-    python: str  # the Python that the workers need, such as "3.12"
-    platform: str  # the machines on which the archive works, such as "linux-x86_64"
+    python: str  # the version of Python that the workers need, such as "3.12"
+    platform: str  # the operating system and processor that the workers need, such as "linux-x86_64"
 
     @property
     def settings(self) -> dict[str, str]:
@@ -96,7 +96,7 @@ def _distributions() -> list[Distribution]:
         except PackageNotFoundError as error:
             if name in PYSPARK_NEEDS:
                 raise ShipError(f"{name} is not installed for {sys.executable}; to fix it: {INSTALL}") from error
-            continue  # Another Python or another operating system needs this package, but this one does not.
+            continue  # The package is only for another Python version or another operating system.
         waiting += _required(found[name])
     return [found[name] for name in sorted(found)]
 

@@ -171,7 +171,7 @@ def deliver_once(options: SinkOptions, job: str, batch_id: int, task: int, batch
         else:
             with suppress(_SameRowsError):
                 _write(RowSender(producer, options, task), producer, name, note, rows, before)
-                LOGGER.warning("%s; the new rows were written, too", _changed(name, before, note))
+                LOGGER.warning("%s; the topic now contains the old and the new rows", _changed(name, before, note))
     return note.rows
 
 

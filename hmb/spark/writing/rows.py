@@ -28,7 +28,8 @@ if TYPE_CHECKING:
 
 TEXT_OR_BYTES = (StringType, BinaryType)
 USE_THE_OPTION = "Use the topic option for setting a topic"
-ROW = "row"  # a column that this module adds: the number of each row in its task
+# A column that this module adds. It contains 0 for the first row that a Spark task writes, 1 for the second, and so on.
+ROW = "row"
 
 
 class RowError(ValueError):
@@ -43,7 +44,7 @@ class Rows(NamedTuple):
     values: pa.Array
     keys: pa.Array | None  # None: all keys are null
     headers: list[list[Header]] | None  # None: no row has headers
-    numbers: pa.Array  # the number of each row in its task, from 0
+    numbers: pa.Array  # for each row, the number of rows before it in the same Spark task
 
 
 def check_schema(schema: StructType, options: SinkOptions) -> None:
@@ -113,5 +114,5 @@ def _headers(rows: pa.RecordBatch) -> list[list[Header]] | None:
     for number, headers in enumerate(column.to_pylist()):
         found.append([(each["key"], each["value"]) for each in headers or ()])
         if any(name is None for name, _ in found[-1]):
-            raise RowError(f"a header without a name in the data (row {rows.column(ROW)[number]})")
+            raise RowError(f"row {rows.column(ROW)[number]} contains a header without a name")
     return found

@@ -14,7 +14,9 @@ from hmb.records import Batch, parse_batch
 from hmb.records.reading import HEADER_PEEK
 from hmb.storage.files.virtual import VirtualFile
 
-SCAN_WINDOW = 8192  # bytes of one read. The index has an entry for about 4,096 bytes, so one read is usually enough.
+# The size of one read, in bytes. The offset index has an entry for about every 4,096 bytes of the log file. A look-up
+# therefore usually needs only one read.
+SCAN_WINDOW = 8192
 
 
 def headers(file: VirtualFile, position: int, end: int) -> Iterator[tuple[int, Batch]]:

@@ -157,7 +157,8 @@ def check_size(batch: Batch, config: LogConfig) -> None:
     """Raise MESSAGE_TOO_LARGE if the batch is larger than `max.message.bytes`."""
     if batch.size > config.max_message_bytes:
         raise KafkaError(
-            ErrorCode.MESSAGE_TOO_LARGE, f"batch of {batch.size} bytes, max.message.bytes is {config.max_message_bytes}"
+            ErrorCode.MESSAGE_TOO_LARGE,
+            f"the batch is too large: it has {batch.size} bytes, but max.message.bytes is {config.max_message_bytes}",
         )
 
 

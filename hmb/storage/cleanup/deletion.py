@@ -79,7 +79,7 @@ def _expire(log: Log, before_offset: int, now: int, at_once: bool) -> int:
     if count_expired(log.segments, log.config, now=now, log_start_offset=start) == len(log.log_segments):
         roll(log)
     count = count_expired(log.segments, log.config, now=now, log_start_offset=start)
-    with log.lock:  # Other threads use the list of segments to append and read.
+    with log.lock:  # Threads that append or read records also use the log's list of segments.
         expired = log.log_segments.take_first(min(count, len(log.log_segments) - 1))
         log.log_start_offset = max(log.log_start_offset, log.log_segments.first.base_offset)
     log.log_segments.forget(expired)

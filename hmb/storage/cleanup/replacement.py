@@ -49,7 +49,7 @@ def replace(log: Log, old: Sequence[Segment], new: Segment) -> None:
     log.log_segments.begin_replacement(old, next_offset)
     swap.make_ready(new)
     try:
-        with log.lock:  # Other threads use the list of segments to append and read.
+        with log.lock:  # Threads that append or read records also use the log's list of segments.
             log.log_segments.replace(old, new)
         log.log_segments.remove_files(old, log.clock() + log.config.file_delete_delay_ms)
         swap.put_in_place(new)
@@ -74,7 +74,8 @@ def repair(log: Log, damage: DamagedSegment) -> None:
         raise KafkaError(ErrorCode.KAFKA_STORAGE_ERROR, f"{log.directory}: a compaction is in progress")
     try:
         if segment is log.log_segments.active and segment.size:
-            with contextlib.suppress(KafkaError):  # After a failed sync, the log cannot roll and gets no more appends.
+            # If a sync has failed, `roll` raises KafkaError. Repair anyway: the log accepts no more records.
+            with contextlib.suppress(KafkaError):
                 roll(log)
         is_complete = segment is not log.log_segments.active or log.group_commit.has_failed
         if segment in log.segments and is_complete:

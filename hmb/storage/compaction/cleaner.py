@@ -122,14 +122,14 @@ def clean(log: Log, work: LogToClean, *, max_memory: int, now: int, throttle: Th
     Raises OSError or KafkaError on failure, and Stopped if the broker stops. In all these cases, no record is lost.
     """
     with log.cleanup_lock:
-        throttle.spend(0)  # If the broker stops, this call raises Stopped, because the log may already be closed.
+        throttle.spend(0)  # This call raises Stopped if the broker is stopping, because a closed log must not change.
         return _clean(log, work, max_memory, now, throttle)
 
 
 def _clean(log: Log, work: LogToClean, max_memory: int, now: int, throttle: Throttle) -> int:
     segments = log.segments
     if not set(work.segments) <= set(segments):
-        return work.first_dirty  # Some of these segments were deleted meanwhile. The next compaction selects again.
+        return work.first_dirty  # Some of these segments were deleted. The next compaction selects the segments again.
     limit = log.config.max_decompressed
     map = _map(work, segments, max_memory, limit, throttle)
     rule = Compaction(map, log.producers.last_batches(), now, log.config.delete_retention_ms, limit)
@@ -309,7 +309,7 @@ class Cleaner:
         self._stop = stop
         self._checkpoint = logs.directory / CLEANER_OFFSETS
         self._seen = dict(logs.items())
-        self._first_dirty = {  # An offset after the end of its log belongs to a deleted log of the same name: omit it.
+        self._first_dirty = {  # Omit offsets above the end of the log. They belong to a deleted log with the same name.
             name: offset
             for name, offset in self._read_checkpoint().items()
             if name in self._seen and offset <= self._seen[name].log_end_offset

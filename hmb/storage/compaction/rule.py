@@ -74,7 +74,8 @@ class OffsetMap:
         self.keys: set[bytes] = set()
         self.begin_offset = begin_offset
         self.end_offset = end_offset
-        self.next_offset = end_offset  # the next batch that `add` gets must end below this offset
+        # The caller adds the batches in reverse order, the last one first. The next batch must end below this offset.
+        self.next_offset = end_offset
         self.unreadable: dict[int, KafkaError] = {}  # errors of batches that cannot be read, by last offset
         self._offsets = array("q")  # the last offset of each key, in descending order
         self._room = max_bytes

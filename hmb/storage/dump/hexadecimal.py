@@ -40,7 +40,7 @@ from hmb.storage.time_index import TimeIndex
 from hmb.storage.transaction_index import TransactionIndex
 
 CHUNK = 1 << 16
-LONGEST_VALUE_TEXT = 80  # greatest number of characters of a value in a line; the line also shows all its bytes
+LONGEST_VALUE_TEXT = 80  # A line shows at most this many characters of a value as text, but all bytes of the value.
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +55,7 @@ class FieldEntry(Entry):
     data: memoryview
     field: str
     value: object
-    is_inside: bool = False  # whether the field is in decompressed bytes, which have their own positions
+    is_inside: bool = False  # whether the field is in decompressed bytes; `position` is then a position in these bytes
     data_type: str = ""  # name of the field's type; if this name is empty, `line` shows no type
 
     def line(self) -> str:

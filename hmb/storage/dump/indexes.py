@@ -239,7 +239,8 @@ def _sanity(file: BufferedReader, path: Path, entry: Struct) -> Entry:
         last = entry.unpack(file.read(entry.size))
         is_ordered = last[0] >= 0 if entry is OffsetIndex.ENTRY else last[0] >= first[0] and last[1] >= 0
         if not is_ordered:
-            return DamageEntry(path, size - entry.size, "the last entry is smaller than the first one")
+            why = "the last entry has an offset below the base offset, or a timestamp below the first timestamp"
+            return DamageEntry(path, size - entry.size, why)
     return NoteEntry(f"{path} passed sanity check.")
 
 
@@ -260,7 +261,8 @@ def _few_damages(entries: Iterator[Entry], path: Path) -> Iterator[Entry]:
         yield entry
     if damages > FEW:
         more = counted(damages - FEW, "more entry", "more entries")
-        yield DamageEntry(path, first_hidden, f"{more} from this position on cannot be found in the log")
+        why = f"the log does not contain the batches of {more}; the first of these entries is at this position"
+        yield DamageEntry(path, first_hidden, why)
 
 
 def _log_beside(path: Path) -> BufferedReader:

@@ -113,7 +113,7 @@ def _entries(path: Path, options: DumpOptions, findings: Findings) -> Iterator[E
     except OSError as error:
         if isinstance(error, FileNotFoundError) and error.filename != str(path):
             yield DamageEntry(path, 0, f"the file cannot be checked, because {error.filename} is missing")
-        elif options.verify:  # After an unreadable file, check the other files.
+        elif options.verify:  # With --verify, report the unreadable file, and continue with the next file.
             yield DamageEntry(path, 0, f"the file cannot be read: {error.strerror}")
         else:
             raise

@@ -48,7 +48,9 @@ class DiskReserve:
     def __init__(self, directory: Path) -> None:
         self._path = directory / RESERVE_FILE
         self._lock = threading.Lock()  # guards the file and `is_used`; a thread that holds it takes no other lock
-        self.is_used = True  # The logs refuse records of producers until `fill` has allocated the file.
+        # While `is_used` is True, the logs refuse records of producers. The method `fill` allocates the reserve file,
+        # and then sets `is_used` to False.
+        self.is_used = True
 
     def fill(self) -> None:
         """If the disk has enough free space, allocate the reserve and set `is_used` to False.

@@ -69,10 +69,10 @@ class IndexFile(ABC):
         self._found = self._read_end(path)
         self.file = self._file_at(path, exists=self._found is not None)
         self.entries = self._found.size // self.ENTRY.size if self._found else 0
-        self._block_keys = NO_KEYS  # the first key of each block; this array never changes, a longer array replaces it
+        self._block_keys = NO_KEYS  # the first key of each block; to add keys, a search stores a longer copy here
         self._last_block = NO_BLOCK  # the block that the last search has read
         self._unwritten: bytearray | None = None
-        self._is_cut = False  # whether an error about lost entries was already logged
+        self._is_cut = False  # whether the index has already logged that the file was cut or removed
 
     def _file_at(self, path: Path, *, exists: bool) -> VirtualFile:
         return VirtualFile(path, exists=exists)  # An index needs no sync: the broker can rebuild it.
@@ -171,8 +171,8 @@ class IndexFile(ABC):
         """Log that another process has truncated or removed the index file. Only the first call logs the error."""
         if not self._is_cut:
             self._is_cut = True
-            LOGGER.error("%s was cut or removed by another process: look-ups scan the log from an earlier position "
-                         "until the broker rebuilds the index at its next start", self.path)  # fmt: skip
+            LOGGER.error("%s was cut or removed by another process. Look-ups now scan a longer part of the log. "
+                         "The broker rebuilds the index at its next start", self.path)  # fmt: skip
 
     def _search(self, bisect: Callable[..., int], key: int) -> tuple[int, tuple[int, ...] | None]:
         """Return how many entries have a key below `key`, and the fields of the last of these entries.

@@ -65,7 +65,7 @@ LOGGER = logging.getLogger(__name__)
 NAMES_LOCK = threading.Lock()
 OUT_OF_DESCRIPTORS = (errno.EMFILE, errno.ENFILE)
 
-Parts = Sequence[bytes | bytearray | memoryview]  # the buffers that one write writes, in this order
+Parts = Sequence[bytes | bytearray | memoryview]  # the buffers that one call of `write` writes to a file, in this order
 
 
 class SyncFailed(OSError):
@@ -162,7 +162,7 @@ class VirtualFile:
 
         After an error, the file may contain some of the bytes.
         """
-        file = self._file or self._open()  # `open` does the same, but a call would slow down each append.
+        file = self._file or self._open()  # A call of `self.open()` here would work, but would slow down each append.
         self._is_used = True
         written, size = os.pwritev(file.fileno(), parts, position), sum(map(len, parts))
         if written < size:

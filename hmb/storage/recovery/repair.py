@@ -58,19 +58,19 @@ from hmb.storage.transaction_index import AbortedTransaction
 
 LOGGER = logging.getLogger(__name__)
 LARGEST_MARKER = 100  # greatest size of a marker's batch, in bytes
-LARGEST_RESTORED = 64 << 20  # bytes; in a larger hole, the broker does not try to restore the batch
+LARGEST_RESTORED = 64 << 20  # bytes. The broker does not try to restore a batch if the damaged part is larger.
 
 
 class Hole(NamedTuple):
     """A damaged part of a segment's file, with the offsets that are lost and the batches that replace this part."""
 
     position: int
-    end: int  # the position after the hole
+    end: int  # the position of the first byte after the damaged part
     first_offset: int
-    next_offset: int  # the first offset after the hole; the offsets from `first_offset` to `next_offset` - 1 are lost
+    next_offset: int  # first offset after the damaged part; offsets from `first_offset` to `next_offset` - 1 are lost
     why: str
     replacement: bytes = b""
-    is_restored: bool = False  # whether the replacement is the original batch
+    is_restored: bool = False  # whether `replacement` contains the original batch, so no record is lost
 
 
 class SyncedOffsets(NamedTuple):
@@ -384,7 +384,8 @@ def report(segment: Segment, hole: Hole) -> None:
         LOGGER.warning("%s; no whole batch follows, so the broker cuts off the rest; the segment ends at offset %d",
                        where, hole.next_offset)  # fmt: skip
     else:
-        LOGGER.error("%s; the segment ends at offset %d, but whole batches follow. The removed bytes are kept in %s. "
-                     "To read this file with hmb dump-log, copy the file to another directory under the name 0.log. "
+        LOGGER.error("%s; the broker removes all bytes from this position on, so the segment ends at offset %d. "
+                     "The removed bytes contain whole batches, and are kept in the file %s. To read this file with "
+                     "hmb dump-log, copy the file to another directory under the name 0.log. "
                      "Delete the file when you do not need it any more",
                      where, hole.next_offset, tails.keep(segment.path, hole.position))  # fmt: skip

@@ -100,7 +100,7 @@ def checked_batches(
             yield unconfirmed
             unconfirmed = None
         if first > next_offset:
-            unconfirmed = position, checked  # The offsets are correct if the offsets of the next batch are greater.
+            unconfirmed = position, checked  # Offsets are missing, so check the next batch before returning this one.
         else:
             yield position, checked
         position += checked.size
@@ -108,7 +108,7 @@ def checked_batches(
     if unconfirmed:
         if upper_limit is None or upper_limit < next_offset:
             position, batch = unconfirmed
-            raise Damage(position, f"offsets jump to {batch.first_offset}, and no later batch confirms this")
+            raise Damage(position, f"offsets are missing before {batch.first_offset}, the offset of the last batch")
         yield unconfirmed
 
 

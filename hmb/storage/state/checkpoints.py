@@ -55,8 +55,8 @@ def read_leader_epochs(directory: Path) -> LeaderEpochs:
         return LeaderEpochs(starts) if starts else LeaderEpochs()
     except ValueError as error:
         raise DamagedStateFile(
-            f"{path}: each line must have the form 'epoch offset'; from line to line, the epoch must increase, and the "
-            f"offset must not decrease: {error}"
+            f"{path}: a line is wrong ({error}). Each line must have the form 'epoch offset'. "
+            "From line to line, epochs must increase, and offsets must not decrease"
         ) from None
 
 

@@ -136,7 +136,8 @@ class Manifest:
         self._directory = directory
         # This lock guards the entries and the file. A thread that holds it takes no other lock.
         self._lock = threading.Lock()
-        self._files: dict[str, tuple[FileEntry | None, ...]] = {}  # the contents that each file may have
+        # The correct contents of each state file. After a crash, both the old and the new content can be correct.
+        self._files: dict[str, tuple[FileEntry | None, ...]] = {}
         self._partitions: dict[str, Partition] = {}
         self._size = 0  # size of the manifest in bytes
         self._end = UNKNOWN  # position after the last entry; UNKNOWN if the next write must write a new file
@@ -243,9 +244,8 @@ class Manifest:
             for name, entry in new.items():
                 self._files[name] = (old[name], entry)  # The file has the old or the new content.
             raise
-        # For each file, the manifest accepts the old and the new content. Each file now has the new content. So add
-        # entries that accept only this content. These entries need no sync: if a power cut removes them, the manifest
-        # still accepts the new content.
+        # Each file now has its new content. So add entries that accept only this content. These entries need no sync:
+        # if a power cut removes them, the manifest accepts both the old and the new content.
         try:
             self._append([_file_line(name, entry, entry) for name, entry in new.items()], sync=False)
         except OSError as error:
@@ -337,7 +337,8 @@ class Manifest:
         with self._lock:
             for line in lines:
                 self._take(line.split(" "))
-            position, self._end = self._end, UNKNOWN  # After an error, the next call writes a new file.
+            # If this write fails, `_end` stays UNKNOWN. The next write then replaces the whole file.
+            position, self._end = self._end, UNKNOWN
             data = "".join(map(_line, lines)).encode()
             end = position + len(data)
             if position == UNKNOWN or end >= self._size or not self._is_as_written():

@@ -48,7 +48,8 @@ def _read_topic_id(directory: Path, name: TopicPartition, manifest: Manifest) ->
         found = checkpoints.read_topic_id(directory / str(name))
     except DamagedStateFile as error:
         LOGGER.error(
-            "%s; the broker uses the topic id in the manifest or another partition of the topic, or creates a new one",
+            "%s; the broker looks for the topic id in the manifest and in the topic's other partitions, and creates a "
+            "new topic id if it finds none",
             error,
         )
         found = None

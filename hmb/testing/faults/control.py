@@ -69,7 +69,7 @@ def advance(clock: ManualClock, given: Any) -> None:
             raise ValueError(f"unknown key {name!r}{nearest(name, TIME_KEYS)}")
         wanted = TIME_KEYS[name]
         if isinstance(value, bool) is not (wanted is bool) or not isinstance(value, int | float):
-            raise ValueError(f"{name}={value!r}: must be a value of the type {wanted.__name__}")
+            raise ValueError(f"{name}={value!r}: the value must have the type {wanted.__name__}")
     clock.advance(**given)
 
 

@@ -109,7 +109,7 @@ def add_fault(faults: AllFaults, given: object) -> Fault | DiskFault:
         return faults.disk.add(given["disk"], **{name: value for name, value in given.items() if name != "disk"})
     _check_types(KEYS, given)
     if "api" not in given:
-        raise FaultError("the fault names no api and no disk")
+        raise FaultError("a fault must have the key 'api' or the key 'disk'")
     return faults.requests.add(**given)
 
 
@@ -144,7 +144,7 @@ def _check_type(name: str, value: object, default: object) -> None:
         kind = (int,)
     is_wrong_bool = isinstance(value, bool) and bool not in kind
     if value is not None and (is_wrong_bool or not isinstance(value, kind)):
-        raise FaultError(f"{name}={value!r}: must be a value of the type {kind[-1].__name__}")
+        raise FaultError(f"{name}={value!r}: the value must have the type {kind[-1].__name__}")
 
 
 def described(fault: Fault | DiskFault) -> dict[str, Any]:

@@ -214,7 +214,12 @@ class Faults:
         fault = self._find(request, context)
         if fault is None:
             return handler(request, context)
-        LOGGER.info("a fault changes %s of the client %r: %s", fault.api.name, context.header.client_id, fault.effect)
+        LOGGER.info(
+            "a fault applies to the %s request of the client %r: %s",
+            fault.api.name,
+            context.header.client_id,
+            fault.effect,
+        )
         if fault.delay:
             context.broker.stop.requested.wait(fault.delay)  # If the broker stops, the wait ends early.
         if fault.cut == "before":
@@ -286,17 +291,17 @@ def _check(fault: Fault) -> None:
     if fault.error is not None and not error_places(fault.api):
         raise FaultError(f"{name} responses contain no error code")
     if fault.takes_effect and fault.error is None:
-        raise FaultError("the parameter takes_effect requires the parameter error")
+        raise FaultError("the parameter 'takes_effect' requires the parameter 'error'")
     if fault.cut not in (None, *CUTS):
-        raise FaultError(f"cut={fault.cut!r}: must be {' or '.join(map(repr, CUTS))}")
+        raise FaultError(f"cut={fault.cut!r}: the value must be {' or '.join(map(repr, CUTS))}")
     if fault.partition is not None and fault.topic is None:
-        raise FaultError("the parameter partition requires the parameter topic")
+        raise FaultError("the parameter 'partition' requires the parameter 'topic'")
     for selector in ("topic", "partition"):
         if getattr(fault, selector) is not None and selector not in named_by(fault.api):
             raise FaultError(f"{name} requests contain no {selector}")
     if fault.throttle_ms and "throttle_time_ms" not in response_class(fault.api).fields:
         raise FaultError(f"{name} responses contain no throttle time")
     if fault.skip < 0 or (fault.times is not None and fault.times < 1) or fault.delay < 0:
-        raise FaultError("nth and times must be 1 or more, and delay 0 or more")
+        raise FaultError("the parameters 'nth' and 'times' must be 1 or more, and 'delay' must be 0 or more")
     if fault.error is None and not (fault.delay or fault.drop or fault.cut or fault.throttle_ms):
-        raise FaultError("the fault has no effect; give error, delay, drop, cut or throttle_ms")
+        raise FaultError("the fault has no effect; use the parameter 'error', 'delay', 'drop', 'cut' or 'throttle_ms'")

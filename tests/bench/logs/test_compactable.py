@@ -1,4 +1,4 @@
-"""Tests of the prepared log for compaction: a broker compacts it, and the benchmark checks the compacted log."""
+"""Tests of the compaction benchmark's log: a broker compacts this log, and the benchmark checks the result."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A test of the prepared log for recovery: when a broker recovers the log, it keeps every batch."""
+"""A test of the recovery benchmark's log: a broker that recovers this log keeps every batch."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tests of distributions: a table shows median and range, and a percentile is the value with the nearest rank."""
+"""Tests of distributions: a table shows the median, the minimum and the maximum. A percentile is one of the values."""
 
 from __future__ import annotations
 

@@ -31,7 +31,7 @@ def test_the_first_panel_is_the_thesis_and_the_second_the_medians_of_the_runs() 
 def test_the_label_says_that_the_panels_do_not_share_their_scale() -> None:
     """The label of the axis says that each panel has its own scale.
 
-    Before a bug was fixed, a reader compared the heights of curves in panels with different scales.
+    Without this label, a reader may compare the heights of curves in panels with different scales.
     """
     panel, *_ = VIEW.charts(SAMPLES)["thesis-batch-size"].axes
     assert panel.get_ylabel() == "MB/s on the wire (each panel has its own scale)"

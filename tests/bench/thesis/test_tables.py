@@ -1,4 +1,4 @@
-"""Tests of the tables for the thesis: they show its ratios, the measured ratios, and whether the goals are met."""
+"""Tests of tables that compare measured ratios with the ratios in the thesis, and show which goals HMB reaches."""
 
 from __future__ import annotations
 

@@ -237,9 +237,10 @@ def test_altered_settings_survive_a_restart(make_asker: Callable[..., Asker]) ->
 
 
 def test_concurrent_changes_all_take_effect(asked: Asker) -> None:
-    """Concurrent APPENDs all take effect.
+    """If clients append values to the same list setting at the same time, the broker keeps all values.
 
-    The broker reads the list and replaces it for each request. Without a lock, most of these changes would be lost.
+    For each request, the broker reads the setting's list and replaces it by a longer list. Without a lock, a request
+    could remove the value of another request.
     """
     name = "leader.replication.throttled.replicas"
 

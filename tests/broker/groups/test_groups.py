@@ -1,4 +1,4 @@
-"""Tests of the APIs of classic groups in every version. The requests pass through dispatch."""
+"""Tests of the APIs of classic groups in every version. The broker's dispatcher handles the requests."""
 
 from __future__ import annotations
 
@@ -250,9 +250,10 @@ def test_without_the_topic_no_coordinator_exists_yet(make_asker: Callable[..., A
 def test_a_client_id_of_the_greatest_length_gets_a_member_id(
     ask: Asker, version: int, instance_id: str | None
 ) -> None:
-    """A client id of the greatest length gets a member id.
+    """A client whose client id has the greatest possible length gets a member id.
 
-    A member id contains the client id. Before a bug was fixed, the member id was then too long for a string.
+    A member id begins with at most 255 characters of the client id or of the instance id. A whole id could make the
+    member id longer than 32,767 bytes, the limit of a string in Kafka's protocol.
     """
     ask.client = ClientConnection("\u00e9" * 16_383)
     static = {} if version < 5 else {"group_instance_id": instance_id}

@@ -69,7 +69,11 @@ def test_commit_metadata_and_leader_epoch_minus_1_are_returned_unchanged(ask: As
 
 
 def test_every_advertised_version_works_completely(ask: Asker) -> None:
-    """OffsetFetch v10 uses topic ids, so Metadata must return topic ids. See behavior 3 in test_behaviours.py."""
+    """A client can use every version that the broker advertises.
+
+    OffsetCommit v10 and OffsetFetch v10 use topic ids. A client gets these ids from Metadata v10 or later, so the
+    broker must advertise Metadata v10. See behavior 3 in test_behaviours.py.
+    """
     versions = {
         each.api_key: each
         for each in ask(ApiVersionsRequest(client_software_name="t", client_software_version="1"), 3).api_keys

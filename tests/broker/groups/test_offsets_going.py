@@ -161,9 +161,9 @@ def test_a_commit_in_a_topic_created_again_survives_the_removal_of_the_old_files
 
 
 def test_an_offset_of_an_older_topic_of_that_name_is_ignored(ask: Asker) -> None:
-    """A crash during a topic's deletion can leave committed offsets of this topic.
+    """A new topic does not use the offsets that a group committed for an older topic of the same name.
 
-    A new topic of the same name must not use these offsets.
+    If the broker crashes while it deletes a topic, the committed offsets for this topic may still exist.
     """
     commit(ask, {0: 1})
     older = ask.broker.topics.get("t")

@@ -1,7 +1,7 @@
 """Tests of requests whose fields contradict each other. The expected error codes are those of Kafka 4.3.0.
 
-The tests in tests/conformance/same_bytes send other contradictory requests to HMB and to Kafka, and compare the
-responses.
+The directory tests/conformance/same_bytes contains further tests of requests whose fields contradict each other.
+These tests send each request to HMB and to Kafka, and compare the two responses.
 """
 
 from __future__ import annotations

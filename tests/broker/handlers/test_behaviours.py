@@ -1,6 +1,6 @@
 """Tests of behavior on which clients depend, and which new brokers often implement wrongly. Each behavior has a number.
 
-Each behavior has one short test in this module. The test modules of the single APIs contain further tests.
+This module contains one short test for each behavior. The test modules of the individual APIs contain further tests.
 """
 
 from __future__ import annotations

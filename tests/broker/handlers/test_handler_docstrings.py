@@ -1,4 +1,4 @@
-"""Tests of the docstrings of handlers: each has five parts, and agrees with the message class and the ACLs."""
+"""Tests of the docstrings of handler modules: each has five parts, and correct versions and permissions of the API."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tests of Produce, Fetch and ListOffsets in every version. The requests pass through dispatch."""
+"""Tests of Produce, Fetch and ListOffsets in every version. The broker's dispatcher handles the requests."""
 
 from __future__ import annotations
 

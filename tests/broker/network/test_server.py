@@ -139,7 +139,7 @@ def test_stopping_answers_long_polls_and_marks_a_clean_end(tmp_path: Path) -> No
         wire = Wire(client)
         make_topic(wire)
         client.sendall(b"".join(map(as_bytes, _framed(waiting_fetch(0), 12))))
-        while not broker._stop.watchers._watchers:  # Continue when the fetch of the client is waiting in the broker.
+        while not broker._stop.watchers._watchers:  # Wait until the broker has started the long poll.
             time.sleep(0.01)
         broker.stop()
         assert wire.frame() is not None  # the response to the long poll
@@ -189,9 +189,9 @@ def test_a_client_without_a_thread_is_lost_and_the_next_one_is_served(
 def test_requests_received_before_the_stop_are_not_processed_after_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The broker does not process a request after its stop.
+    """After the broker has stopped a connection, it processes no further request of this connection.
 
-    Before a bug was fixed, it processed Produce requests that it had read earlier, although its logs were closed.
+    Before a bug was fixed, the broker processed Produce requests that it had read earlier, after it closed its logs.
     """
     broker = BrokerServer(data_dir=tmp_path).start()
     host, port = broker.bootstrap_servers.split(":")
@@ -230,9 +230,9 @@ def test_the_broker_notices_a_closed_connection_after_unread_requests() -> None:
 def test_twenty_clients_that_left_a_long_poll_hold_no_connections(
     connect: Connect, broker: BrokerServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The broker closes a long poll's connection when the client has left.
+    """If a client disconnects during a long poll, the broker also closes the connection.
 
-    Before a bug was fixed, it kept the connection until `max_wait_ms` was over, which can be days.
+    Before a bug was fixed, the broker kept the connection until `max_wait_ms` was over, which can take days.
     """
     monkeypatch.setattr("hmb.broker.long_poll.LOG_CHECK_INTERVAL", 0.05)
     first = connect()
@@ -281,8 +281,8 @@ def test_names_that_the_map_calls_plaintext_are_served() -> None:
 def test_the_data_directory_may_come_from_the_config(tmp_path: Path, name: str) -> None:
     """The broker uses the data directory from its configuration.
 
-    Before a bug was fixed, it ignored this setting, and stored the records in a temporary directory. It deleted this
-    directory at its stop.
+    Before a bug was fixed, the broker ignored this setting, and stored the records in a temporary directory. When the
+    broker stopped, it deleted this directory.
     """
     with BrokerServer(config={name: str(tmp_path / "data")}) as broker:
         assert broker.data_dir == tmp_path / "data"
@@ -294,9 +294,9 @@ def test_the_data_directory_may_come_from_the_config(tmp_path: Path, name: str) 
 def test_a_broker_starts_once(tmp_path: Path) -> None:
     """A stopped BrokerServer cannot start again, because `Stop.requested` stays set and would end its new threads."""
     broker = BrokerServer(data_dir=tmp_path)
-    with broker, pytest.raises(RuntimeError, match="starts once"):
+    with broker, pytest.raises(RuntimeError, match="cannot start again"):
         broker.start()
-    with pytest.raises(RuntimeError, match="starts once"):
+    with pytest.raises(RuntimeError, match="cannot start again"):
         broker.start()
 
 

@@ -156,5 +156,5 @@ def test_the_number_of_handlers_follows_its_setting(broker: BrokerServer, connec
 
 
 def test_an_unknown_layout_is_refused() -> None:
-    with pytest.raises(ConfigError, match="threading=pool: must be one of connection, staged"):
+    with pytest.raises(ConfigError, match="threading=pool: the value must be one of connection, staged"):
         BrokerServer(config={"threading": "pool"})

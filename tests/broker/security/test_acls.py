@@ -1,4 +1,4 @@
-"""Tests of ACLs: the authorizer's rules, the table of APIs, and each API without ACLs, permitted and denied."""
+"""Tests of ACLs: the rules of the authorizer, and the requests of clients with and without the required ACLs."""
 
 from __future__ import annotations
 
@@ -174,7 +174,7 @@ def test_a_client_without_acls_is_denied_by_each_api(broker: hmb.Broker, api: Ap
     with connect(broker, "alice") as connection:
         response = connection.send(sample(request_class(api), newest(api)), newest(api))
     found = codes(response) if codes(response) else set()
-    if not found:  # A response without an error code does not show that the broker denied the request.
+    if not found:  # The broker must deny the request, so the response must contain an error code.
         raise AssertionError(f"no error code in {response}")
     assert found - {0} <= DENIED, (found, response)
     assert found & DENIED, response
@@ -349,7 +349,7 @@ def test_acls_are_refused_without_an_authorizer() -> None:
 
 
 def test_a_right_that_is_taken_away_ends_a_fetch_session(broker: hmb.Broker) -> None:
-    """The broker checks the topics of a fetch session at each request, although the requests do not name them."""
+    """The broker checks at each request of a fetch session whether the client may still read the session's topics."""
     store = broker._server.context.security
     create_acls(store, [acl(operation=Op.WRITE), acl(operation=Op.READ)])
     servers, security = broker.bootstrap_servers, as_user(broker, "alice")

@@ -62,7 +62,7 @@ from tests.waiting import until
 
 GroupOffsets = OffsetFetchRequest.OffsetFetchRequestGroup
 SHA_256 = ScramMechanism.SCRAM_SHA_256
-SECRET = "secret-plans"  # a topic that alice may not see
+SECRET = "secret-plans"  # the name of a topic that the user alice must not see
 
 
 @pytest.fixture(scope="module")
@@ -72,7 +72,7 @@ def server() -> Iterator[hmb.Broker]:
         broker.create_topic("t")
         broker.create_topic(SECRET)
         with connect_as(broker, "admin") as connection:
-            connection.send(FindCoordinatorRequest(key="g"), 3)  # creates the topic of the groups
+            connection.send(FindCoordinatorRequest(key="g"), 3)  # The broker creates the topic __consumer_offsets.
         yield broker
 
 
@@ -241,9 +241,9 @@ def test_a_connection_of_ipv4_to_a_listener_of_ipv6_has_an_address_of_ipv4() -> 
 
 
 def test_unknown_users_look_like_users_that_kafkas_tools_have_made() -> None:
-    """A client cannot see from the salt that a user is unknown.
+    """A client cannot find out from the salt whether a user exists.
 
-    If all users have numbers in base 36 as salts, as from Kafka's tools, an unknown user also gets such a number.
+    If the salts of all existing users are numbers in base 36, the salt of an unknown user is also such a number.
     """
     store = SecurityStore()
     add_user(store, "alice", b"1vd5a6oolx0wpdd4gdbhnzmkyg", 8192)

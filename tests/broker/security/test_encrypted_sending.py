@@ -37,7 +37,7 @@ def ends(certificates: Certificates) -> Iterator[Ends]:
 
 @pytest.fixture
 def sizes(monkeypatch: pytest.MonkeyPatch) -> list[int]:
-    """Return a list to which each call of `TlsSocket.send` adds the number of bytes that it has sent."""
+    """Record how many bytes each call of `TlsSocket.send` sends. Return the list of these numbers."""
     sizes: list[int] = []
     send_some = TlsSocket.send
 

@@ -72,7 +72,10 @@ def test_a_valid_token_is_a_login(broker: hmb.Broker, provider: Provider) -> Non
 
 
 def hmac_token(provider: Provider) -> str:
-    """Return a token for an old attack on libraries: its signature is an HMAC whose secret is the public key."""
+    """Return a forged token. Its signature is an HMAC, with the identity provider's public key as the secret.
+
+    Old versions of some JWT libraries accepted this kind of token.
+    """
 
     def part(content: object) -> str:
         return base64.urlsafe_b64encode(json.dumps(content).encode()).rstrip(b"=").decode()
@@ -151,8 +154,8 @@ def test_an_error_is_explained_before_the_refusal(broker: hmb.Broker, provider: 
 def test_a_session_ends_with_the_token(provider: Provider) -> None:
     """A token that is valid for 0.2 s permits a session of at most 0.2 s.
 
-    PyJWT compares times in whole seconds, so the token may seem to have expired already. PyJWT accepts it anyway,
-    because the broker tolerates a clock difference of 30 s.
+    PyJWT rounds the expiry time of a token down to a whole second, and could refuse this token as expired. In this
+    test, the broker therefore tolerates a clock difference of 30 s.
     """
     with hmb.Broker(config=provider.settings(sasl_oauthbearer_clock_skew_seconds="30")) as broker:
         wire = wire_to(broker)

@@ -1,4 +1,4 @@
-"""Tests of the rules of quotas, without a network: the windows, and the quota that applies to a client."""
+"""Tests of the rules of quotas, without a network: how rates are measured, and which quota applies to a client."""
 
 from __future__ import annotations
 

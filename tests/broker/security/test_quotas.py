@@ -56,7 +56,7 @@ def test_quotas_survive_a_restart(tmp_path: Path) -> None:
 
 
 def test_a_producer_with_a_quota_gets_its_response_after_the_records_are_on_disk() -> None:
-    """A quota for a producer also works if the response has to wait until the records are on disk.
+    """A producer with a quota gets its response even if the response must wait until the records are on disk.
 
     The broker counts the bytes of the records before this wait.
     """
@@ -147,7 +147,8 @@ def test_a_producer_that_ignores_the_throttle_time_is_held_by_the_broker(broker:
     wire = connect(broker)
     started = time.monotonic()
     answer: Any = wire.ask(produce(BATCH, acks=acks), 9)
-    assert answer.throttle_time_ms == len(BATCH) - 1000  # 1,500 bytes need 1.5 s, and the window is 1 s long
+    # At 1,000 bytes/s, about 1,500 bytes take 1.5 s. The window is 1 s long, so the client must wait for another 0.5 s.
+    assert answer.throttle_time_ms == len(BATCH) - 1000
     wire.ask(MetadataRequest(topics=[]), 9)
     assert (time.monotonic() - started) * 1000 >= answer.throttle_time_ms
     set_quota(broker, QuotaKey.PRODUCER_BYTE_RATE, None, client_id="test")
@@ -155,9 +156,10 @@ def test_a_producer_that_ignores_the_throttle_time_is_held_by_the_broker(broker:
 
 
 def test_a_throttled_producer_with_requests_in_flight_gets_its_response_at_once(broker: BrokerServer) -> None:
-    """A throttled producer gets its first response at once, although it has sent a second request.
+    """A throttled producer gets its response at once. Only its next request has to wait.
 
-    The throttle time is a minute. During this time, the broker does not handle the second request.
+    The test sends two Produce requests together. The throttle time in the first response is more than a minute. During
+    this time, the broker does not handle the second request.
     """
     set_quota(broker, QuotaKey.PRODUCER_BYTE_RATE, 25, user="ANONYMOUS")
     wire = connect(broker)
@@ -249,7 +251,7 @@ def test_the_broker_stops_while_a_client_is_muted(broker: BrokerServer) -> None:
 
 
 def test_a_client_whose_version_has_no_throttle_time(ask: Asker) -> None:
-    """Version 0 of Produce has no throttle time. The broker still reads no request from the client for a while."""
+    """A Produce v0 response has no field for the throttle time. The broker delays the client's next request anyway."""
     table, load = throttled(HANDLERS, ask.broker.quotas)
     load(SecurityState(quotas={entity(client_id="test"): {"producer_byte_rate": 1.0}}))
     ask.dispatcher._handlers = table
@@ -355,7 +357,7 @@ def test_a_listener_has_a_limit_of_its_own() -> None:
 
 
 def test_the_rate_of_connections_of_an_address_is_limited(broker: BrokerServer, clock: Clock) -> None:
-    """The limit is 2 new connections/s. The broker reads no request from the third one, and closes it after a delay."""
+    """The limit is 2 new connections/s. The broker reads nothing from the third connection, and closes it later."""
     with hmb.Admin(broker.bootstrap_servers) as admin:
         address = ClientQuotaEntity(ip="127.0.0.1")
         admin.alter_quotas({address: {QuotaKey.CONNECTION_CREATION_RATE: 2}})

@@ -74,7 +74,10 @@ delegation.token.secret.key=token-secret
 
 @pytest.fixture
 def settings(certificates: Certificates, tmp_path: Path) -> dict[str, str]:
-    """Create a keystore and public keys, and write FILE with their paths to a file. Return the settings in the file."""
+    """Return the settings of a `server.properties` file that the fixture creates from the constant FILE.
+
+    The fixture also creates the keystore and the public keys to which the settings refer.
+    """
     directory = certificates.broker.parent
     store = ["-in", str(certificates.broker), "-out", str(directory / "broker.p12"), "-passout", "pass:store-secret"]
     subprocess.run(["openssl", "pkcs12", "-export", *store], check=True, capture_output=True)

@@ -1,4 +1,4 @@
-"""Tests of listeners with TLS: the handshake, certificates of clients, and mistakes of clients and of settings."""
+"""Tests of listeners with TLS: the handshake, client certificates, client errors, and wrong settings."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def test_tls_to_a_plain_port_is_one_line_in_the_log(caplog: pytest.LogCaptureFix
     with hmb.Broker() as broker, connect_plain(broker) as client:
         with pytest.raises((ssl.SSLError, ConnectionError)):
             ssl.create_default_context().wrap_socket(client, server_hostname="localhost")
-        logged(caplog, "it looks like a TLS handshake")
+        logged(caplog, "the bytes look like a TLS handshake")
     assert len([record for record in caplog.records if record.levelno >= logging.WARNING]) == 1
 
 

@@ -99,7 +99,7 @@ def test_a_topic_whose_deletion_was_killed_is_gone_or_whole_after_the_next_start
 
 
 def crash_after(steps: int, patch: pytest.MonkeyPatch) -> None:
-    """Let the broker rename or delete `steps` files or directories. The next such step raises Crash instead."""
+    """Let the broker rename or delete `steps` files or directories. Raise Crash at the next rename or deletion."""
     left = steps
 
     def crashing(change: Callable[..., object]) -> Callable[..., object]:

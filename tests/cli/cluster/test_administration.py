@@ -46,7 +46,7 @@ def test_settings_of_the_client(run: Hmb, servers: str, tmp_path: Path) -> None:
     properties.write_text(f"bootstrap.servers={servers}\nclient.id=me\n")
     assert run("topics", "list", "--command-config", str(properties)).stdout == ""
     assert "nobody listens" in run("meta", "--command-config", str(properties), "-b", NOBODY, exit_code=4).stderr
-    assert "-X request.timeout.ms=soon: must be a number" in (
+    assert "-X request.timeout.ms=soon: the value must be a number" in (
         run("meta", "-X", "request.timeout.ms=soon", "-b", servers, exit_code=2).stderr
     )
     assert "did you mean 'client.id'?" in run("meta", "-X", "client.idd=x", "-b", servers).stderr
@@ -58,7 +58,10 @@ def test_settings_of_the_client(run: Hmb, servers: str, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("command", ["offsets", "meta"])
 def test_a_reader_that_has_seen_enough(servers: str, command: str) -> None:
-    """A reader like `head` closes the pipe. The output is larger than the buffer of a pipe, 64 KiB."""
+    """A command ends without an error if the reader of its output closes the pipe early, as `head` does.
+
+    The output has more than 64 KiB, so it does not fit into the buffer of the pipe.
+    """
     topic = "many" * 60
     with hmb.Admin(servers) as admin:
         admin.create_topics([NewTopic(topic, 300)])

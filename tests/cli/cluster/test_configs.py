@@ -93,7 +93,7 @@ def test_loggers_of_a_broker(run: Hmb, servers: str) -> None:
         (["describe", "-t", "nowhere"], 3, "there is no topic 'nowhere'"),
         (["describe", "-t", "t", "retention"], 1, "a topic has no setting 'retention'; did you mean"),
         (["describe", "--broker", "7"], 3, "no broker has the id 7; existing ids: 0"),
-        (["describe", "--broker", "one"], 1, "a broker's name is its id"),
+        (["describe", "--broker", "one"], 1, "the name must be a broker id"),
         (["alter", "-t", "t"], 2, "choose at least one of these options: --add-config"),
         (["alter", "-t", "t", "--add-config", "flush.ms"], 2, "is not of the form name=value"),
         (["alter", "-t", "t", "--add-config", "a=[1,2"], 2, "is not of the form name=value"),

@@ -143,7 +143,8 @@ def test_the_oldest_records_are_deleted(run: Hmb, servers: str) -> None:
 
 def test_topics_that_cannot_be_trimmed(run: Hmb, servers: str) -> None:
     trim = Trimming(run, servers, "untrimmed")
-    assert trim("--offset", "11", exit_code=1) == "hmb: untrimmed-0 ends before offset 10, so it has no offset 10\n"
+    refusal = "hmb: untrimmed-0 has no offset 10 yet: its next record will get offset 10\n"
+    assert trim("--offset", "11", exit_code=1) == refusal
     assert "choose one: --offset, --time, --keep or --all" in trim(exit_code=2)
     assert "choose one" in trim("--all", "--keep", "1", exit_code=2)
     assert "'2026-02-': it is not a time; write 2026-02-14T10:30:00Z" in trim("--time", "2026-02-", exit_code=2)

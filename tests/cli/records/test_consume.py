@@ -142,7 +142,7 @@ def test_consume_waits_for_the_first_topic_that_matches_a_pattern(run: Hmb, serv
         (["--filter-header", "name"], "'name' is not of the form name=value"),
         (["--property", "print.keys=true"], "--property print.keys: unknown name; the known names are print.timestamp"),
         (["--property", "print.key=yes"], "--property print.key=yes: must be true or false"),
-        (["-X", "fetch.min.bytes=x"], "hmb: -X fetch.min.bytes=x: must be a whole number"),
+        (["-X", "fetch.min.bytes=x"], "hmb: -X fetch.min.bytes=x: the value must be a whole number"),
         (["-X", "isolation.level=some"], "hmb: an isolation level must be one of"),
         (["-X", "auto.offset.reset=foo"], "auto.offset.reset=foo: must be earliest or latest"),
         (["-X", "security.protocol=SASL_SSL"], "sasl.mechanism=: must be one of PLAIN, SCRAM-SHA-256, SCRAM-SHA-512"),

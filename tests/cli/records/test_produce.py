@@ -199,7 +199,7 @@ def test_options_override_a_configuration_file(run: Hmb, servers: str, topic: st
     assert [it.value for it in records(servers, topic)] == [b"x"]
     config.write_text("linger.ms=soon\n")
     result = run("produce", topic, "--config", str(config), "-b", servers, stdin="x", exit_code=2)
-    assert result.stderr == f"hmb: {config}: linger.ms=soon: must be a number\n"
+    assert result.stderr == f"hmb: {config}: linger.ms=soon: the value must be a number\n"
 
 
 @pytest.mark.parametrize(

@@ -168,9 +168,9 @@ def test_produce_sends_each_line_immediately(servers: str, run: Hmb, topic: str)
 
 
 class Interrupted:
-    """A broker with four records. At the first fetches from offset 2, the broker closes the connection.
+    """A broker with four records. It closes the connection when a client fetches from offset 2.
 
-    The number of these fetches is `times`. After that, the broker answers every fetch.
+    After the broker has closed `times` connections in this way, it answers every fetch.
     """
 
     def __init__(self, times: int) -> None:
@@ -212,9 +212,9 @@ def test_a_connection_that_stays_lost_is_one_line_and_exit_code_4(run: Hmb, monk
 
 
 class Silent:
-    """A broker that accepts the records of the first Produce requests.
+    """A broker that accepts a limited number of Produce requests.
 
-    The number of these Produce requests is `requests`. At each later Produce request, the broker closes the connection.
+    After it has accepted `requests` requests, the broker closes the connection at each further Produce request.
     """
 
     def __init__(self, requests: int) -> None:
@@ -266,7 +266,8 @@ def test_a_terminated_produce_reports_its_progress(run: Hmb, servers: str, topic
     assert run("consume", topic, "--from-beginning", "-c", "1", "-b", servers).stdout == "now\n"
     process.terminate()
     assert process.stderr is not None
-    stderr = process.stderr.read()  # The input is still open.
+    # The read ends when the command ends. The command must end, although its standard input is still open.
+    stderr = process.stderr.read()
     assert process.wait(30) == 130
     assert stderr.startswith(b"1 record sent to %s in " % topic.encode())
 

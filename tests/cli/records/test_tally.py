@@ -33,10 +33,10 @@ def test_counts_and_places() -> None:
 
 
 def test_the_command_waits_for_the_error_of_the_refused_line() -> None:
-    """The command names the refused line, even if it learns of the failure late.
+    """`hmb produce` waits until it knows which line is invalid, and then names this line.
 
-    Two chunks share a batch, and a line of the second chunk makes the batch fail. The result of the first chunk may
-    arrive first.
+    One batch contains the lines 1 to 4. Line 4 is invalid, so the broker refuses the whole batch. The error of lines 1
+    and 2 may arrive before the error of lines 3 and 4. Only the later error names line 4.
     """
     calls: list[None] = []
     tally = Tally(lambda: calls.append(None))

@@ -1,4 +1,7 @@
-"""Tests of `hmb users` and `hmb certs`, and of the addresses on which a broker without a login starts."""
+"""Tests of `hmb users` and `hmb certs`, and of the rule that protects brokers without a login.
+
+By default, a broker that requires no login may listen only on a loopback address, such as 127.0.0.1.
+"""
 
 from __future__ import annotations
 

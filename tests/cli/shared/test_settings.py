@@ -80,4 +80,4 @@ def test_settings_of_a_client_have_units(run: Hmb, servers: str) -> None:
     options = ("-X", "linger.ms=0.01s", "-X", "batch.size=1KiB", "-X", "delivery.timeout.ms=1m")
     run("produce", "client-units", *options, "-b", servers, stdin="x\n")
     error = run("produce", "t", "-X", "linger.ms=1x", "-b", servers, exit_code=2).stderr
-    assert error == "hmb: -X linger.ms=1x: must be a number\n"
+    assert error == "hmb: -X linger.ms=1x: the value must be a number\n"

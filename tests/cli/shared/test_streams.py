@@ -1,4 +1,7 @@
-"""Tests of standard streams that are full or closed: the command prints one line of error, without a traceback."""
+"""Tests of commands whose standard streams are full or closed.
+
+If the standard output is full or closed, the command prints an error message of one line and no traceback.
+"""
 
 import os
 import subprocess
@@ -57,9 +60,10 @@ def test_a_closed_standard_error_does_not_reuse_a_descriptor(servers: str) -> No
 
 
 def test_a_consumer_without_records_ends_when_its_reader_closes_the_pipe(servers: str, run: Hmb) -> None:
-    """A consumer that gets no records ends when the reader of its pipe closes the pipe.
+    """`hmb consume` exits when its output pipe is closed, even if no further record arrives.
 
-    Before a bug was fixed, `hmb consume t --from-beginning | head -2` waited for a record although `head` had ended.
+    Before a bug was fixed, `hmb consume t --from-beginning | head -2` still waited for the next record after `head` had
+    exited.
     """
     run("produce", "short", "-b", servers, stdin="1\n2\n3\n")
     consumer = start("consume", "short", "--from-beginning", "-b", servers)

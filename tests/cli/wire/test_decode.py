@@ -47,7 +47,7 @@ def test_a_file_and_standard_input(run: Hmb, tmp_path: Path) -> None:
     (tmp_path / "frame").write_bytes(REQUEST)
     output = run("decode", str(tmp_path / "frame")).stdout
     assert output == run("decode", stdin=REQUEST).stdout == run("decode", "-", stdin=REQUEST.hex(" ")).stdout
-    assert output == run("decode", stdin=output).stdout  # The input is the output of the command itself.
+    assert output == run("decode", stdin=output).stdout  # `hmb decode` accepts its own output as input.
 
 
 @pytest.mark.parametrize("name", [path.name for path in GOLDEN.glob("*.txt")])
@@ -105,7 +105,8 @@ def test_an_answer_without_its_request(run: Hmb) -> None:
 
 def test_an_answer_in_another_version(run: Hmb) -> None:
     result = run("decode", "--api", "Produce", "--version", "8", stdin=RESPONSE, exit_code=5)
-    assert "ProduceResponse.responses in version 8, byte 8 of 77: length 138087, but 65 bytes are left" in result.stderr
+    problem = "the field's length is 138087, but only 65 bytes are left"
+    assert f"ProduceResponse.responses in version 8, byte 8 of 77: {problem}" in result.stderr
 
 
 def test_a_response_with_additional_bytes(run: Hmb) -> None:

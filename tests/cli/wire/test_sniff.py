@@ -198,7 +198,7 @@ def connected(far: Far, proxy: Proxy) -> tuple[socket.socket, socket.socket]:
 
 
 def received(connection: socket.socket, size: int) -> bytes:
-    """Return the next `size` bytes of a connection, or fewer if the connection ends before."""
+    """Return the next `size` bytes of a connection, or fewer bytes if the other side closes the connection early."""
     with connection.makefile("rb", buffering=0) as stream:
         data = b""
         while len(data) < size and (more := stream.read(size - len(data))):

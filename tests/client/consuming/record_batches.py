@@ -21,10 +21,10 @@ def record_batch(
     aborted: Iterable[tuple[int, int]] = (),
     check_crcs: bool = True,
 ) -> pa.RecordBatch:
-    """Return the records in `data` with offsets from `first` up to, but not including, `end`, as columns.
+    """Return the records in `data` at the offsets from `first` to `end` - 1, as Arrow columns.
 
-    The result contains no control records and no records of `aborted` transactions. `aborted` lists pairs of a producer
-    id and a first offset, as a Fetch response does. Raises KafkaError for damaged bytes.
+    The result contains no control records and no records of aborted transactions. `aborted` contains the producer id
+    and the first offset of each aborted transaction. Raises KafkaError if the bytes in `data` are damaged.
     """
     transactions = AbortedTransactions(aborted)
     wanted = []

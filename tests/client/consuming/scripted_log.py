@@ -1,4 +1,4 @@
-"""A log with which a scripted broker of one partition answers Fetch and ListOffsets."""
+"""A simulated partition that answers a consumer's Fetch and ListOffsets requests."""
 
 from __future__ import annotations
 
@@ -17,7 +17,10 @@ RECORDS = [Record(timestamp=1, value=b"%d" % number) for number in range(4)]
 
 
 class Log:
-    """Answers requests like a broker with one partition. The partition contains `data`, with the offsets 0 to `end`."""
+    """Answers requests like a broker with one partition.
+
+    The partition contains the record batches in `data`. Its high watermark is `end`.
+    """
 
     def __init__(self, data: bytes, end: int, *troubles: ErrorCode | bool) -> None:
         self.data, self.end = data, end

@@ -1,4 +1,4 @@
-"""Tests of the consumer's fetch sessions: alone, with the sessions of HMB's broker, and inside a real consumer."""
+"""Tests of the consumer's fetch sessions: first without a broker, then together with HMB's broker."""
 
 from __future__ import annotations
 
@@ -155,7 +155,7 @@ def answer(broker: FetchSessions, part: FetchRequestData, now: Wanted) -> FetchR
 
 @pytest.fixture
 def sent(monkeypatch: pytest.MonkeyPatch) -> list[FetchRequest]:
-    """Return a list that gets each Fetch request of the test's clients."""
+    """Return a list. During the test, each Fetch request that a client sends is appended to the list."""
     found: list[FetchRequest] = []
     post = Connection.post
 

@@ -78,7 +78,7 @@ def test_a_response_that_arrived_between_two_polls_is_not_late() -> None:
 
 def test_a_response_to_a_fetch_from_another_offset_is_ignored() -> None:
     with ScriptedBroker(Piecemeal(5)) as broker, Consumer(broker.address, "t") as consumer:
-        assert len(consumer.poll(10)) == 2  # The fetch from offset 2 on is in flight now.
+        assert len(consumer.poll(10)) == 2  # The consumer has already sent the next fetch, from offset 2.
         consumer.seek(TopicPartition("t", 0), 6)
         assert [it.value for it in consumer.poll(10)] == [b"6", b"7"]
 

@@ -258,7 +258,7 @@ def test_settings_that_cannot_work_are_refused_before_anything_is_sent() -> None
     refused: list[tuple[dict[str, Any], str]] = [
         ({"assignors": ["best"]}, "unknown assignor 'best'; the assignors are range, roundrobin"),
         ({"group_protocol": "modern"}, "one of classic, consumer, not 'modern'"),
-        ({"session_timeout": 3.0}, "several heartbeats in a session"),
+        ({"session_timeout": 3.0}, "heartbeat_interval must be above 0 and below session_timeout"),
         ({"group": ""}, "a group needs a name"),
     ]
     for settings, why in refused:

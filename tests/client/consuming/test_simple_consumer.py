@@ -11,6 +11,9 @@ from hmb.protocol.enums import EARLIEST, LATEST
 from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.protocol.messages.list_offsets import ListOffsetsRequest, ListOffsetsResponse
 from hmb.protocol.schema import Request, Response
+from hmb.records import encode_batch
+from hmb.records.batch import CRC_START, RECORD_BATCH_OVERHEAD, assemble
+from tests.client.consuming.scripted_log import RECORDS, Log
 from tests.client.scripted_broker import ScriptedBroker
 
 
@@ -46,6 +49,17 @@ def test_a_fetch_starts_within_a_batch(servers: str) -> None:
     host, _, port = servers.partition(":")
     with hmb.SimpleConsumer(host, int(port)) as consumer:
         assert values(consumer.fetch("batched", 0, 3)) == [b"3", b"4"]
+
+
+def test_the_error_of_a_damaged_batch_contains_the_offset_of_the_batch() -> None:
+    """The CRC of the second batch is right, so only the decoder finds the damaged record at offset 2."""
+    intact, record = encode_batch(RECORDS[:2]), encode_batch(RECORDS[2:3])
+    header = record[CRC_START:RECORD_BATCH_OVERHEAD]
+    damaged = assemble(2, -1, header, b"\x7f" + record[RECORD_BATCH_OVERHEAD + 1 :])
+    with ScriptedBroker(Log(intact + damaged, 3)) as broker, hmb.SimpleConsumer(broker.address) as consumer:
+        with pytest.raises(KafkaError, match="cannot read t-0 from offset 2: the uncompressed record") as caught:
+            consumer.fetch("t", 0, 0)
+        assert caught.value.code is ErrorCode.INVALID_RECORD
 
 
 def test_several_partitions_are_fetched_at_once_and_an_error_of_one_is_its_own(servers: str) -> None:

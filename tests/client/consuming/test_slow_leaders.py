@@ -1,4 +1,4 @@
-"""Tests of a consumer if a partition's leader answers too late or dies, or if the leader changes."""
+"""Tests of how a consumer handles a partition leader that is slow, fails or changes."""
 
 from __future__ import annotations
 

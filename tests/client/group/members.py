@@ -1,4 +1,4 @@
-"""Members of groups for tests. Each member has a membership and a listener, and the listener records its calls."""
+"""Group members for tests. Each member records the calls to its rebalance listener."""
 
 from __future__ import annotations
 
@@ -62,9 +62,10 @@ def group_servers() -> Iterator[str]:
 
 
 class Member:
-    """A membership that is also its own listener.
+    """A group member that records the calls to its rebalance listener.
 
-    `events` contains the listener's calls, and a test may set `on_call` to act in each call.
+    The list `events` contains the name and the partitions of each call. If a test passes the function `on_call`, the
+    member runs this function during each call.
     """
 
     def __init__(self, servers: str, group: str, *topics: str, on_call: OnCall | None = None, **settings: Any) -> None:

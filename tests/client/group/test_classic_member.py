@@ -36,7 +36,7 @@ def assignment(*numbers: int) -> bytes:
 
 
 class Driven:
-    """A member whose two threads are replaced by calls of the test. The test also sets the clock."""
+    """A group member without threads. The test calls the member's methods directly, and sets the time."""
 
     def __init__(self, *topics: str, **settings: Any) -> None:
         self.member = ClassicGroupMember(member_settings(**settings))

@@ -100,8 +100,8 @@ class Coordinator:
         return [request for request, _ in self.broker.requests if isinstance(request, kind)]
 
 
-HANG_UP = 1000
-SILENT = -1000  # in place of an error code: the coordinator sends no response
+HANG_UP = 1000  # With this number instead of an error code, the coordinator closes the connection.
+SILENT = -1000  # With this number instead of an error code, the coordinator sends no response.
 
 
 def offsets_of(

@@ -28,7 +28,7 @@ def owned(*numbers: int, topic: str = "a") -> frozenset[TopicPartition]:
 
 
 class Driven:
-    """A member whose two threads are replaced by calls of the test. The test also sets the clock."""
+    """A group member without threads. The test calls the member's methods directly, and sets the time."""
 
     def __init__(self, *topics: str, **settings: Any) -> None:
         self.member = ConsumerGroupMember(member_settings(group_protocol="consumer", **settings))
@@ -44,7 +44,11 @@ class Driven:
         return request
 
     def answer(self, epoch: int, *numbers: int, error: int = 0, topics: dict[UUID, list[int]] | None = None) -> None:
-        """Answer the next heartbeat. The answer may contain an assignment: partitions of topic a, or `topics`."""
+        """Answer the next heartbeat.
+
+        The response assigns the partitions `numbers` of topic "a", or the partitions in the dict `topics`. If the test
+        passes neither of them, the response contains no assignment.
+        """
         request = self.heartbeat()
         topics = topics if topics is not None else ({A: list(numbers)} if numbers else None)
         assignment = None
@@ -196,10 +200,10 @@ def test_a_heartbeat_without_a_response_is_sent_again_in_full() -> None:
 
 
 def test_a_lost_response_is_requested_again_also_while_it_reconciles() -> None:
-    """After a lost response, the member sends all fields of the heartbeat again.
+    """If the response to a heartbeat is lost, the member's next heartbeat contains all fields.
 
-    Otherwise the coordinator would not repeat the lost assignment. This also applies while the member is still changing
-    its partitions to match an earlier assignment.
+    Otherwise the coordinator would not send the lost assignment again. In this test, the response is lost while the
+    member is still changing its partitions to match an earlier assignment.
     """
     driven = Driven("a", "b")
     driven.join_and_reconcile(0)

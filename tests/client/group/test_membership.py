@@ -312,7 +312,7 @@ def test_settings_that_cannot_work_are_refused() -> None:
         ({"group_id": ""}, "a group needs a name"),
         ({"group_protocol": "new"}, "one of classic, consumer, not 'new'"),
         ({"assignors": ("best",)}, "unknown assignor 'best'"),
-        ({"heartbeat_interval": 45.0}, "several heartbeats in a session"),
+        ({"heartbeat_interval": 45.0}, "heartbeat_interval must be above 0 and below session_timeout"),
         ({"max_poll_interval": 0.0}, "above 0 and below 2,147,483"),
         ({"session_timeout": 1e9}, "above 0 and below 2,147,483"),
     ):

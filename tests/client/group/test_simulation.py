@@ -138,7 +138,7 @@ class ConsumerCoordinator:
 
 @dataclass
 class Client:
-    """A group member with its request in flight and its listener."""
+    """A simulated client: a group member, its rebalance listener, and at most one request in flight."""
 
     member: GroupMember
     asked: Request | TopicLookup | None = None
@@ -177,7 +177,10 @@ class World:
             self.clients[number] = client
 
     def poll(self, number: int) -> None:
-        """Poll the consumer. If a call to its listener is due, begin this call."""
+        """Poll one member. If the member wants to call its listener, start this call.
+
+        A later step, `called`, finishes the call. Other steps can happen before the call is finished.
+        """
         if client := self.clients.get(number):
             client.member.polled(self.now)
             if client.call is None:
@@ -224,9 +227,9 @@ class World:
             client.member.request_failed(self.now)
 
     def advance(self, number: int) -> None:
-        """Make four steps of one client in a row.
+        """Run four steps of one client: `receive`, `poll`, `called` and `send`.
 
-        If a script could only make single steps, a rebalance would need more steps than a random script contains.
+        Without this combined step, a rebalance would take more steps than a random script contains.
         """
         for step in (self.receive, self.poll, self.called, self.send):
             step(number)

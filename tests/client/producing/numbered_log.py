@@ -42,16 +42,18 @@ class NumberedLog:
     """A simulated leader of the partition t-0. It answers Produce and InitProducerId requests."""
 
     def __init__(self, fault_of: Callable[[list[int]], Fault], late: Callable[[], bool] = lambda: True) -> None:
-        """Choose the fault of each batch with `fault_of`, which gets the values of the batch.
+        """Create an empty log. The function `fault_of` gets the values of a batch, and returns the fault of the batch.
 
-        Before each request, the log calls `late`. If `late` returns true, the delayed batches arrive then.
+        While a batch with the fault COMES_LATE is delayed, the log calls `late` before each request. If `late` returns
+        true, the delayed batch arrives before this request.
         """
         self._fault_of, self._late = fault_of, late
         self.values: list[int] = []  # the written values, by offset
-        self.seen: list[tuple[int, int, int]] = []  # the first value, epoch and sequence number of each received batch
+        # One tuple for each received batch: the first record's value, the producer epoch and the base sequence number.
+        self.seen: list[tuple[int, int, int]] = []
         self._held: list[RecordBatch] = []
         self._epochs: dict[int, int] = {}
-        # The first and last sequence number, and the offset, of the last batches of each producer id.
+        # For each producer id, the latest batches: the first sequence number, the last sequence number and the offset.
         self._known: dict[int, deque[tuple[int, int, int]]] = {}
 
     def __call__(self, request: Request, version: int) -> Response | None:

@@ -84,7 +84,7 @@ def numbers(broker: ScriptedBroker) -> list[tuple[int, int, int]]:
 
 
 class Leaders:
-    """Several brokers, and the number of the broker that leads each partition of "t"."""
+    """The leaders of the partitions of topic "t". All brokers return these leaders in their Metadata responses."""
 
     def __init__(self, *brokers: ScriptedBroker, leaders: Sequence[int]) -> None:
         self.brokers = brokers

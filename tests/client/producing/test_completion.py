@@ -19,7 +19,7 @@ LOST = ConnectionFailed("127.0.0.1", 1, "lost")
 
 
 def test_a_queue_moves_after_the_decision_about_all_its_batches(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A partition's queue moves to another sender thread only after the producer retries or drops each failed batch."""
+    """The producer handles all failed batches of a partition before it moves their queue to another thread."""
     it = Accumulator(RECORD_BATCH_OVERHEAD + ESTIMATED_OVERHEAD, 0, 10_000, 1)
     for value in (b"1", b"2", b"3"):
         it.append("t", 0, 1, ESTIMATED_OVERHEAD + 1, 1, None, value, ())

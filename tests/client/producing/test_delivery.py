@@ -64,7 +64,8 @@ def test_callbacks_get_the_delivery_and_may_ask_for_the_result() -> None:
     deliveries[0].add_done_callback(lambda it: offsets.append(it.result().offset))
     deliveries[0].add_done_callback(lambda it: offsets.append(deliveries[1].result().offset))
     result.complete(0, Outcome(2, base_offset=5))
-    deliveries[1].add_done_callback(lambda it: offsets.append(it.result().offset))  # runs now: the result is known
+    # The result is already known, so this callback runs at once.
+    deliveries[1].add_done_callback(lambda it: offsets.append(it.result().offset))
     assert offsets == [5, 6, 6]
 
 

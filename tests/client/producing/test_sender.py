@@ -22,10 +22,13 @@ AGES = 3_600_000  # ms
 
 
 class Faults:
-    """The planned faults of each batch, one for each attempt to send it. The key is the batch's first value.
+    """The planned faults of batches.
 
-    The broker responds to the very first batch only after the next batches are queued. So the producer sends these
-    batches together.
+    In the dict `faults`, each key is the first value in a batch. The dict's value is a list with one fault for each
+    attempt to send this batch.
+
+    The broker responds to the batch with value 0 only after all other batches are queued. So the producer sends the
+    other batches together.
     """
 
     def __init__(self, faults: dict[int, list[Fault]]) -> None:
@@ -43,7 +46,7 @@ class Faults:
 def sent(
     count: int, faults: dict[int, list[Fault]], records: int = 1, **settings: object
 ) -> Iterator[tuple[NumberedLog, list[Delivery]]]:
-    """Send the first batch. After its delivery, send further batches together. Return the log that received them."""
+    """Send one batch. After its delivery, send `count` more batches together. Yield the log and all deliveries."""
     script = Faults(faults)
     log = NumberedLog(script)
     with (
@@ -78,7 +81,8 @@ def test_each_batch_is_sent_once_and_gets_its_offset() -> None:
 
 def test_five_batches_are_in_flight_after_the_broker_has_accepted_one() -> None:
     are_queued, five_are_there = threading.Event(), threading.Event()
-    awaited = {0: are_queued, 1: five_are_there}  # value of a batch -> the event that must come before its response
+    # The broker responds to batch 0 after the event `are_queued`, and to batch 1 after the event `five_are_there`.
+    awaited = {0: are_queued, 1: five_are_there}
 
     def fault(values: list[int]) -> Fault:
         if values[0] in awaited:

@@ -1,4 +1,8 @@
-"""Tests of transaction version 2 (KIP-890): brokers add the partitions, and each transaction has its own epoch."""
+"""Tests of transaction version 2 (KIP-890).
+
+The broker adds the partitions to the transaction, so the producer sends no AddPartitionsToTxn requests. Each
+transaction has its own producer epoch.
+"""
 
 from __future__ import annotations
 

@@ -224,7 +224,7 @@ def test_refused_offsets_abort_the_transaction(scene: Scene) -> None:
 
 @pytest.fixture
 def made(monkeypatch: pytest.MonkeyPatch) -> list[Connection]:
-    """Return a list that gets each connection that a client opens during the test."""
+    """Return a list. During the test, each connection that a client opens is appended to the list."""
     made: list[Connection] = []
     connect = Cluster.connect
 

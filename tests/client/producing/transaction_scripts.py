@@ -60,9 +60,11 @@ class Scene:
     def __init__(
         self, script: Coordinating, level: int | None = None, newest: dict[type[Request], int] | None = None
     ) -> None:
-        """Start the broker. It reports the level of the feature `transaction.version`, or no features.
+        """Start the broker and the producer.
 
-        `newest` contains the newest version of each request that the broker supports.
+        The broker reports `level` as the level of the feature `transaction.version`. If `level` is None, the broker
+        reports no features. For each type of request, the dict `newest` contains the newest version in which the broker
+        accepts this request.
         """
         self.script, self.broker = script, ScriptedBroker(script, newest)
         script.broker = self.broker

@@ -1,7 +1,8 @@
 """Data directories that move between brokers: the first broker writes a directory, and the second one opens it.
 
-`fill` writes topics that use every feature of a log: deleted segments, compacted keys, and committed, aborted and open
-transactions, each in every codec. `read_topics` reads them with librdkafka and with Kafka's console consumer.
+A test writes four topics, and uses every codec in each topic. Segments of one topic are deleted, and two topics are
+compacted. Two topics contain committed, aborted and open transactions. The function `read_topics` reads the topics with
+librdkafka and with Kafka's console consumer.
 
 `move` copies HMB's logs into the directory of a Kafka broker. A Kafka broker gets its topics only from the controller
 and not from the directory, so the test creates the topics first.
@@ -61,7 +62,8 @@ SECONDS = 60.0
 class LoudKafka(peers.Kafka43):
     """A Kafka broker that writes its log messages to the log file of its process.
 
-    For this, its class path begins with slf4j-simple.
+    In other tests, Kafka uses the library slf4j-nop, which discards all log messages. The class path of this broker
+    begins with slf4j-simple, which prints the messages.
     """
 
     def command(self) -> list[str]:

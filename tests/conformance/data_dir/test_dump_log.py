@@ -43,9 +43,9 @@ RECORDS = [
 
 
 def in_formats() -> dict[str, bytes]:
-    """Return files in each format and codec, with markers, gaps, an incomplete end and a wrong CRC.
+    """Return log files in each format and codec, and files with markers, gaps, an incomplete end or a wrong CRC.
 
-    Both tools read all of these files to their end.
+    `hmb dump-log` and Kafka's DumpLogSegments both read each of these files to its end.
     """
     files = {f"batch-{codec.name}": encode_batch(RECORDS, codec=codec) for codec in Codec}
     for magic in (0, 1):

@@ -79,7 +79,7 @@ def states(connection: Connection) -> dict[str, tuple[str, str]]:
 
 
 def consume(bootstrap: str) -> None:
-    """Run a group whose members commit offsets and then leave."""
+    """Run a group with one member, which commits offsets and then leaves the group."""
     config = {"bootstrap.servers": bootstrap, "group.id": "consumer", "enable.auto.commit": False}
     consumer = confluent_kafka.Consumer({**config, "auto.offset.reset": "earliest"})
     consumer.subscribe(["t"])
@@ -92,7 +92,10 @@ def consume(bootstrap: str) -> None:
 
 
 def commit_in_transactions(bootstrap: str) -> None:
-    """Commit offsets in a committed and in an aborted transaction, after a commit without a transaction."""
+    """Send the offsets of two groups in transactions.
+
+    The transactions of the group `transactions` are committed, and those of the group `aborted` are aborted.
+    """
     consumer = confluent_kafka.Consumer({"bootstrap.servers": bootstrap, "group.id": "any"})
     producer = confluent_kafka.Producer({"bootstrap.servers": bootstrap, "transactional.id": "offsets"})
     producer.init_transactions(SECONDS)

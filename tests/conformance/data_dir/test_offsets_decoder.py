@@ -40,7 +40,7 @@ SAMPLES: dict[str, list[Any]] = {
 
 
 def sample(struct: type[Struct], version: int, number: int) -> Any:
-    """Return a struct with the `number`-th sample of each field's type. Sample 3 is null for nullable fields."""
+    """Return a struct with sample values. `number` selects the values. With `number` 3, nullable fields are null."""
     present = {name: field for name, field in struct.fields.items() if version in version_range(field.versions)}
     return struct(**{name: value(field, version, number) for name, field in present.items()})
 

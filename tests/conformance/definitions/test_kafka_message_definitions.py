@@ -63,9 +63,9 @@ class Column(NamedTuple):
 
 
 class Lacking(NamedTuple):
-    """The properties of a field in a version that does not contain the field.
+    """A field that does not exist in the compared version of a message.
 
-    For this version, the test compares only the default and the property `ignorable`.
+    For this field, the test compares only the default and the property `ignorable`.
     """
 
     name: str
@@ -90,9 +90,9 @@ def definition(jars: Path, name: str) -> dict[str, Any]:
 
 
 def versions_of(field: dict[str, Any]) -> str:
-    """Return the versions of a field.
+    """Return the range of the message versions that contain a field.
 
-    Kafka's definition can omit the versions of a field that is tagged in all its versions.
+    Kafka's definition of a tagged field can omit the property `versions`. The range is then in `taggedVersions`.
     """
     return str(field.get("versions") or field["taggedVersions"])
 

@@ -1,7 +1,8 @@
 """Compares the bytes of every message with those of `kio`, an independent codec generated from Kafka's definitions.
 
-kio gives some fields richer types than the protocol has. `plain` converts them back: an error code to its number, a
-duration or a point in time to milliseconds (-1 for none), and a missing topic id to an id of zeros.
+For some fields, kio uses Python types where the protocol has numbers. The function `plain` converts such values back.
+For example, a duration becomes a number of milliseconds, and a missing point in time becomes -1. A missing topic id
+becomes an id of zeros.
 """
 
 import datetime
@@ -31,7 +32,10 @@ TIMES_OF_TOKENS = [f"{time}_timestamp{end}" for time in ("issue", "expiry", "max
 
 
 def kio_class(cls: type[Struct], version: int) -> Any:
-    """Return kio's class for the version, or None if Kafka 4, and therefore kio, has dropped the version."""
+    """Return kio's class for a version of a message, or None if kio does not have this version.
+
+    kio does not have the old versions that Kafka 4 no longer supports.
+    """
     try:
         if issubclass(cls, Request):
             return load_request_schema(cls.api_key, version)

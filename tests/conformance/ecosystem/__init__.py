@@ -1,6 +1,6 @@
 """Programs that are built on Kafka's clients run with HMB as their broker.
 
-Each of these programs keeps its own state in topics of the broker, and finds this state again after a restart:
+Each test runs a program that stores its state in topics of HMB:
 
 - `test_kafka_streams`      Kafka Streams counts words, and keeps the counts in a changelog topic;
 - `test_kafka_connect`      two workers of Kafka Connect copy a file, and keep offsets and settings in topics;

@@ -21,7 +21,10 @@ WARNINGS_TO_LOG = "-Dorg.slf4j.simpleLogger.defaultLogLevel=warn"
 
 
 def connect_jars() -> Path:
-    """Return the folder with the jars of Kafka Connect 4.3.0 and MirrorMaker 2. Raises PeerUnavailable."""
+    """Return the folder with the jars of Kafka Connect 4.3.0 and MirrorMaker 2.
+
+    Raises PeerUnavailable if the folder or Java is missing.
+    """
     program("java")
     return fetched("connect")
 

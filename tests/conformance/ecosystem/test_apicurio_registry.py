@@ -1,7 +1,8 @@
 """The Apicurio registry 3.3.3 stores schemas in a topic of HMB, and finds them again after a kill.
 
-With the storage `kafkasql`, the registry writes each change to a topic (its journal). Its database is in memory. When
-the registry starts, it reads the whole topic and applies all changes again. The registry runs on Java 21.
+With the storage `kafkasql`, the registry keeps its database in memory. For each change of the database, the registry
+writes a record to a topic. When the registry starts, it reads the whole topic and applies all changes again. The
+registry runs on Java 21.
 """
 
 from __future__ import annotations

@@ -28,7 +28,7 @@ pytestmark = [pytest.mark.external, pytest.mark.slow]
 PROGRAM = Path(__file__).with_name("StreamsWordCount.java")
 WORDS = ("rain", "sun", "wind", "snow", "rain", "fog")
 LINES = 200
-CONFIG = {  # A killed instance is noticed soon, and its transaction ends soon.
+CONFIG = {  # With these short times, the broker soon notices a killed instance and aborts its transaction.
     "group.streams.session.timeout.ms": "6000",
     "group.streams.heartbeat.interval.ms": "500",
     "group.streams.initial.rebalance.delay.ms": "500",

@@ -191,7 +191,10 @@ def missing(members: list[Member], sent: list[int]) -> dict[int, set[int]]:
 
 
 def run(broker: peers.Peer, kind: str, folder: Path) -> str:
-    """Test a group of one kind of client, or of several kinds (`a+b`), and return a report. Raises AssertionError."""
+    """Test a group of one kind of client, or of several kinds (`a+b`), and return a report.
+
+    Raises AssertionError if a step takes too long, or if a committed offset decreases.
+    """
     topic = group = f"group-{kind.replace('+', '-')}"
     commands = [KINDS[each] for each in kind.split("+")]
     folder.mkdir()
@@ -231,7 +234,7 @@ def run(broker: peers.Peer, kind: str, folder: Path) -> str:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description="Groups of real clients: members and the broker killed.")
-    known = f"of {', '.join(KINDS)}; a+b for both in one group"
+    known = f"the kinds of clients: {', '.join(KINDS)}; a+b tests two kinds in one group"
     parser.add_argument("--kinds", nargs="*", default=list(KINDS), metavar="KIND", help=known)
     parser.add_argument("--against", choices=BROKERS, default="hmb")
     options = parser.parse_args()

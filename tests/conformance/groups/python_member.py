@@ -2,9 +2,10 @@
 
     python -m tests.conformance.groups.python_member confluent 127.0.0.1:9092 TOPIC GROUP
 
-Each line of the output is one JSON object: partitions_assigned or partitions_revoked with `partitions`,
-records_consumed with the first and last offset of each partition, or offsets_committed. The member commits each batch
-before it polls the next one.
+The member prints one JSON object in each line. The `name` of an object is partitions_assigned, partitions_revoked,
+records_consumed or offsets_committed. A records_consumed object contains the first and last offset of each partition.
+
+The member commits each batch before it polls the next batch.
 """
 
 from __future__ import annotations
@@ -121,7 +122,7 @@ def kafka_python(bootstrap: str, topic: str, group: str) -> None:
                 consumed({tuple(where): (batch[0].offset, batch[-1].offset) for where, batch in batches.items()})
                 consumer.commit()
                 emit("offsets_committed")
-        except KafkaError:  # `poll` raises this error during a rebalance and without a broker.
+        except KafkaError:  # A rebalance or a stopped broker causes this error. The member tries again.
             continue
 
 

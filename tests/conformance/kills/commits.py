@@ -6,8 +6,10 @@
 Each group has one connection and commits 1, 2, 3, ... for one partition, with several requests in flight. The kill
 happens at a random time.
 
-After the restart, the group's offset must be at least the last acknowledged one and at most the last one that was sent.
-An offset that was fetched before the kill must not be greater than the offset after the kill.
+Example: a group has sent the offsets 1 to 9, and the broker has acknowledged 1 to 5. Then the broker is killed and
+started again. The committed offset of the group must now be at least 5 and at most 9.
+
+A thread fetches the committed offsets repeatedly. They must never decrease, not even after a kill.
 """
 
 from __future__ import annotations

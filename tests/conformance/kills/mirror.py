@@ -8,9 +8,11 @@ them back to another HMB. A producer writes the records in portions. After each 
 three brokers, or one of the two mirrors, and starts it again.
 
 At the end, `hmb consume --json` prints the records of all three brokers. Topic, partition, timestamp, key, value,
-headers and order must be equal. A copy may contain a record twice, and the program counts such records. Without
-`--transactions`, the offsets must be equal in each partition whose copy contains no record twice. The group `billing`
-must continue at the same records in all three clusters.
+headers and order must be equal. The group `billing` must continue at the same records in all three clusters.
+
+With `--transactions`, a copy must contain each record once. Without `--transactions`, a copy may contain a record
+twice, and the program counts the repeated records. If no record of a partition is repeated, the offsets in the copy
+must be equal to the original offsets.
 """
 
 from __future__ import annotations
@@ -76,14 +78,14 @@ class MirrorProcess:
         return self._process is None or self._process.poll() is not None
 
     def finish(self) -> None:
-        """Run the mirror with `--once`, which copies all records that the copy lacks."""
+        """Kill the mirror, and run `hmb mirror --once`, which copies all remaining records and then ends."""
         self.kill()
         done = subprocess.run([*self._command, "--once"], capture_output=True, timeout=SECONDS, check=False)
         assert done.returncode == 0, done.stderr.decode()
 
 
 def produce(bootstrap: str, first: int, count: int) -> None:
-    """Write the records with the numbers from `first` on, alternately to all topics."""
+    """Write `count` records. The first record has the number `first`. Each topic gets every eighth record."""
     for at, topic in enumerate(TOPICS):
         with hmb.Producer(bootstrap, compression=CODECS[at % len(CODECS)]) as producer:
             for number in range(first + at, first + count, len(TOPICS)):
@@ -154,7 +156,10 @@ def commit_in_the_middle(peer: peers.Peer, chance: random.Random) -> None:
 
 
 def run(brokers: list[peers.Peer], kills: int, records: int, *, transactional: bool, chance: random.Random) -> int:
-    """Kill brokers and mirrors `kills` times. Return the number of repeated records. Raises AssertionError."""
+    """Kill brokers and mirrors `kills` times. Return the number of repeated records.
+
+    Raises AssertionError if a copy is incomplete or out of order, or if the group continues at a wrong record.
+    """
     with ExitStack() as stack:
         for broker in brokers:
             stack.enter_context(broker)
@@ -195,7 +200,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description="Kill brokers and mirrors, and compare the copies.")
     parser.add_argument("--kills", "--runs", type=int, default=20)
     parser.add_argument("--records", type=int, default=1_000_000)
-    parser.add_argument("--seed", type=int, default=None, help="of the moments of the kills")
+    parser.add_argument("--seed", type=int, default=None, help="the seed of the random numbers")
     parser.add_argument("--transactions", action="store_true")
     chosen = parser.parse_args()
     brokers = [peers.Hmb(), peers.Kafka43(), peers.Hmb()]

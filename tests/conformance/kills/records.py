@@ -3,13 +3,13 @@
     python -m tests.conformance.kills.records --kills 20
     python -m tests.conformance.kills.records --kills 20 --against kafka43
 
-One idempotent producer writes running numbers during the whole test. The kill happens at a random time, while requests
-are in flight. The broker starts again with the same directory and port, and the producer sends the unacknowledged
-records again.
+One idempotent producer writes the numbers 0, 1, 2, ... during the whole test. The kill happens at a random time, while
+requests are in flight. The broker starts again with the same directory and port, and the producer sends the
+unacknowledged records again.
 
-The log must then contain 0, 1, 2, ... in order, each number once. The broker recognizes repeated batches, because it
-has recovered the producer's sequence numbers. Each acknowledged number must be at the offset that its acknowledgment
-contained.
+After each restart, the log must contain 0, 1, 2, ... in order, each number once. The broker recognizes repeated
+batches, because it has recovered the producer's sequence numbers. Each acknowledged number must be at the offset that
+its acknowledgment contained.
 """
 
 from __future__ import annotations
@@ -124,7 +124,7 @@ def options(description: str) -> argparse.Namespace:
     """Parse the command line that the kill experiments share: the number of kills, the broker and the random seed."""
     parser = argparse.ArgumentParser(description=description)
     parser.add_argument("--kills", type=int, default=20)
-    parser.add_argument("--seed", type=int, default=None, help="of the moments of the kills")
+    parser.add_argument("--seed", type=int, default=None, help="the seed of the random numbers")
     parser.add_argument("--against", choices=BROKERS, default="hmb")
     return parser.parse_args()
 

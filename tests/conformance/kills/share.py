@@ -41,7 +41,10 @@ SECONDS = 120.0
 
 
 def consume(bootstrap: str, path: str) -> None:
-    """Process records until this process is killed. A line of the file contains a value and its delivery count."""
+    """Process records until this process is killed.
+
+    For each record, the function appends a line with the value and the delivery count to the file `path`.
+    """
     with Path(path).open("a", encoding="ascii") as file:
         consumer = ShareConsumer(bootstrap, TOPIC, group=GROUP, acknowledgement="explicit", retry_for=SECONDS)
         while True:

@@ -123,8 +123,8 @@ class Copier(threading.Thread):
     def check(self, bootstrap: str, *, is_over: bool) -> int:
         """Check the records that consumers with read_committed see, and return their number.
 
-        This thread continues to copy during the check, and a consumer reads the partitions one after the other. So the
-        check leaves out the transaction in progress and all later ones. The check at the end leaves out nothing.
+        The thread can continue to copy numbers during the check. The check can therefore see only a part of the newest
+        transactions. If `is_over` is True, the copying has ended, and each transaction must be complete.
         """
         present = self.transaction + 1 if is_over else self.transaction
         committed = {transaction for transaction in self.committed.copy() if transaction < present}

@@ -110,7 +110,7 @@ def test_a_refused_record_makes_its_transaction_fail(bootstrap: str, name: str) 
 
 
 def test_each_transaction_has_its_own_epoch(bootstrap: str, name: str) -> None:
-    """HMB and Kafka both report transaction version 2 (KIP-890), so the producer uses this version."""
+    """In transaction version 2 (KIP-890), each transaction has a new epoch. HMB and Kafka support this version."""
     host, port = bootstrap.rsplit(":", 1)
     epochs = []
     with hmb.Producer(bootstrap, transactional_id=name) as producer, Connection(host, int(port)) as connection:

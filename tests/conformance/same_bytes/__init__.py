@@ -10,14 +10,14 @@ matter, because a client retries after one error code and gives up after another
 Idea: Kafka itself is the specification. A comparison sends one request, or a few requests in order, to HMB and to Kafka
 over a raw socket. The test decodes the two responses to each request, and compares them field by field.
 
-- A test case (`case.py`) lists the requests of a comparison. For each version that both brokers support, the test
-  makes one comparison from the case.
+- A test case (`case.py`) lists requests and versions of one API. For each of these versions that both brokers support,
+  the test makes one comparison.
 - Some values must differ: each broker assigns its own topic ids and member ids. The test inserts each broker's ids into
   the requests. In the responses, `comparing.py` replaces the ids by equal placeholders. Fields in `MASKED` (host, port,
   times) are not compared. A closed connection counts as a response.
-- Every other difference needs a reason in `explained.py`. A difference without a reason fails, and so does a reason
-  without a difference. Error messages may have different words. These differences are counted separately and need no
-  reason.
+- Every other difference needs a reason in `explained.py`. The test fails if a difference has no reason, or if a reason
+  matches no difference. Only differences in the words of error messages need no reason. The test counts them
+  separately.
 - Comparisons of an API that HMB does not serve are counted separately. `NOT_SERVED` lists these APIs. No API may be
   added to it.
 

@@ -134,7 +134,7 @@ def _creatable(name: str, topic: Topic) -> CreateTopicsRequest.CreatableTopic:
 
 
 class Wire:
-    """A connection to a broker on which the test sends any bytes."""
+    """A connection to a broker. It sends bytes without a check, so the test can also send malformed requests."""
 
     def __init__(self, port: int) -> None:
         self._socket = socket.create_connection((HOST, port), PREPARATION_SECONDS)
@@ -155,7 +155,7 @@ class Wire:
         return CLOSED if frame is None else decode(frame, api_key, version)
 
     def log_in(self, user: str) -> None:
-        """Log in with the mechanism PLAIN. The password of each user is its name."""
+        """Log in with the mechanism PLAIN. Each user's password equals the user's name."""
         for request, version in (
             (SaslHandshakeRequest(mechanism="PLAIN"), 1),
             (SaslAuthenticateRequest(auth_bytes=f"\0{user}\0{user}".encode()), 2),
@@ -203,10 +203,10 @@ class Conversation:
         return wire
 
     def receive(self, step: Step) -> object:
-        """Return the response of a step.
+        """Return the response to a step's request.
 
-        If the step has a condition `until`, repeat the request until the condition accepts the response or the time is
-        over.
+        If the step has a condition `until`, repeat the request until its response meets the condition, or until
+        PATIENCE_SECONDS have passed.
         """
         message, version = self._comparison.message(step)
         wire = self._wires[step.connection]

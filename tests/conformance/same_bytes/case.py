@@ -1,12 +1,14 @@
-"""Test cases and comparisons: the requests that both brokers receive, their version, and the topics that they require.
+"""Test cases and comparisons. A test case lists requests. A comparison sends these requests in one API version.
 
-A request is a message object. The following placeholders are replaced by values when the comparison runs:
+A request is a message object. When a comparison runs, it replaces the placeholders in each request by values:
 
-- `<name>` inside a text is the name of the comparison, so two comparisons use different topics and groups;
-- `id_of("events")` is the id that each broker has assigned to that topic;
-- `captured("member")` is a value that an earlier step of the comparison found in this broker's response;
-- `made(f)` is the result of the function `f`, which gets all captured values. For example, `f` encodes records with a
-  captured producer id.
+- The placeholder `<name>` in a text is replaced by the name of the comparison. A topic `<name>` is therefore used by
+  only one comparison.
+- The placeholder `id_of("events")` is replaced by the id that the broker has assigned to the topic `events`.
+- The placeholder `captured("member")` is replaced by the value `member`, which an earlier step of the comparison has
+  found in a response of the same broker.
+- The placeholder `made(f)` is replaced by the result of the function `f`. The function gets a dict of all captured
+  values. For example, `f` encodes records with a captured producer id.
 """
 
 from __future__ import annotations
@@ -43,7 +45,8 @@ FIRST_VERSIONS: Mapping[ApiKey, int] = {
 
 
 SUPER_USER = "super user"  # the name of the connection that always belongs to a super user
-ENOUGH, FOREVER = 5.0, 2.0  # seconds of waiting for a usual response, and for one that Kafka never sends
+# The test waits at most ENOUGH seconds for a response, or FOREVER seconds if Kafka never responds to the request.
+ENOUGH, FOREVER = 5.0, 2.0
 NOBODYS_ID = UUID(int=0x1234567890)  # the id of a topic that does not exist
 
 
@@ -110,7 +113,7 @@ class Step:
     message: Message | Callable[[int], Message]
     capture: Mapping[str, Capture] = field(default_factory=dict)
     connection: str = "first"
-    answered: bool = True  # False for acks=0: the next response on the connection belongs to the next request
+    answered: bool = True  # False if the broker does not respond, for example to a Produce request with acks=0
     later: bool = False  # whether to read the response after all other steps of the comparison
     until: Callable[[Any], bool] | None = None  # Repeat the request until this function accepts the response.
     seconds: float = ENOUGH  # the longest wait for the response
@@ -127,9 +130,10 @@ class Topic:
 
 @dataclass(frozen=True)
 class Case:
-    """A test case: requests that are sent in order, and the versions of one API in which they are compared.
+    """A test case: a list of requests, which the test sends in order.
 
-    By default, this API is the API of the last request.
+    The field `versions` selects versions of one API. The test sends the list once for each of these versions. By
+    default, the API is that of the last request.
     """
 
     name: str
@@ -182,10 +186,10 @@ class Comparison:
         return text.replace("<name>", self.unique_name)
 
     def message(self, step: Step) -> tuple[Message, int]:
-        """Return the message of a step and its version.
+        """Return the message of a step, and the version in which the test sends this message.
 
-        A step that uses the API of the comparison gets the version of the comparison. Another API gets its newest
-        version that both brokers support.
+        A request of the compared API is sent in the version of the comparison. A request of another API is sent in the
+        newest version that both brokers support.
         """
         if isinstance(step.message, Raw):
             return step.message, step.message.answer_version

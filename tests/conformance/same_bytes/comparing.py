@@ -1,7 +1,8 @@
 """Compares two responses field by field.
 
-A response becomes a tree of dictionaries. A struct is a dictionary of its fields. An array of structs is a dictionary
-whose keys identify the items (topic, partition, group ...), so that the order does not matter.
+A response becomes a tree of dictionaries. A struct becomes a dictionary of its fields. An array of structs becomes a
+dictionary, too. For example, the keys for an array of topics are the names of the topics. The order of the array
+therefore does not matter.
 
 Each broker assigns its own ids, so a placeholder replaces each id. If two ids belong to the same topic, member or
 producer, they get the same placeholder.

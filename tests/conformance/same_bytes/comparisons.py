@@ -71,10 +71,10 @@ COMPARISONS: list[Comparison] = [each for case in CASES for each in comparisons_
 
 
 def sample() -> list[Comparison]:
-    """Return a sample: each case in the first API version, in the last one, and in one version between them.
+    """Return a sample of all comparisons. It contains every test case, in at most three API versions.
 
-    A case of authorization runs only in the first or in the last version. Each API has several such cases, one for each
-    user, so the sample still covers both versions.
+    A case usually runs in the first version, in the last version and in a third version. A case that tests ACLs runs
+    only once: alternately in the first or in the last version.
     """
     chosen: list[Comparison] = []
     for number, case in enumerate(CASES):

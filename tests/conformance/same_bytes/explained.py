@@ -1,8 +1,9 @@
 """The reasons for every difference between the responses of HMB and Kafka.
 
-Each `Explanation` consists of a reason and four patterns. A difference has this reason if the patterns match the name
-of the comparison, the field, HMB's value and Kafka's value. If an explanation matches no difference, the test fails.
-Outdated explanations can therefore not stay in this module.
+Each `Explanation` consists of a reason and four patterns: for the name of the comparison, for the field, for HMB's
+value and for Kafka's value. A difference has this reason if all four patterns match.
+
+The test fails if an explanation matches no difference. This failure shows that the explanation is outdated.
 """
 
 from __future__ import annotations
@@ -37,7 +38,10 @@ class Explanation:
 
 
 def because(why: str, *differences: tuple[str, str, str, str]) -> Iterator[Explanation]:
-    """Return explanations with one reason for several differences: (comparisons, field, HMB's value, Kafka's value)."""
+    """Return one explanation for each item of `differences`. All these explanations have the same reason.
+
+    Each item contains four patterns: for the comparison, for the field, for HMB's value and for Kafka's value.
+    """
     for comparisons, field, ours, kafka in differences:
         yield Explanation(why, comparisons, field, ours, kafka)
 

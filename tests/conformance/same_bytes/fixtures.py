@@ -127,7 +127,7 @@ def both_secured_brokers(comparisons: Sequence[Comparison]) -> Iterator[tuple[Si
 
 
 def prepare_secured(side: Side, comparisons: Iterable[Comparison]) -> None:
-    """Create the topics, the groups and the ACLs of the comparisons of authorization."""
+    """Create the topics, groups and ACLs for the comparisons that test authorization."""
     own = {"open": OLD_RECORDS, "secret": OLD_RECORDS}
     side.create_topics(own | {name: topic for each in comparisons for name, topic in each.topics.items()})
     for name in own:

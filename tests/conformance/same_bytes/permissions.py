@@ -1,17 +1,16 @@
 """The permissions that each API needs, and the users with which the comparisons test these permissions.
 
-The table of authorization (`hmb/broker/security/acls/rules.py`) says which operations an API needs on which resources.
-A comparison sends one request as several users, and each user has other ACLs. For example, OffsetCommit needs READ on
-the group and READ on each topic. Its users are:
+The test sends the same request as several users, which have different ACLs. For example, an OffsetCommit request needs
+the permission READ on the group and READ on each topic. The test sends this request as seven users:
 - a user without ACLs
 - a user with both permissions
-- two users that lack one of the two permissions
-- two users that may do everything, except that one ACL denies one of the two operations
-- a user with both permissions, but only on the resources whose names begin with `open`
+- two users that each have only one of the two permissions
+- two users that may do everything, except that an ACL denies one operation: READ on groups, or READ on topics
+- a user with both permissions, but only on resources whose names begin with `open`
 
-The function `users_of` creates the users for an API from the operations that the API needs. For some APIs, the table of
-authorization describes these operations only in prose, which code cannot use. The dictionary `OF_SPECIAL` lists the
-operations of these APIs. If neither the table nor the dictionary contains an API, the tests stop with a KeyError.
+The function `users_of` creates the users for an API from the list of permissions that the API requires. The module
+`hmb/broker/security/acls/rules.py` contains this list for most APIs. The dictionary `OF_SPECIAL` contains the lists for
+the other APIs. If an API has no list, the tests stop with a KeyError.
 """
 
 from __future__ import annotations
@@ -140,7 +139,7 @@ class User:
 
 
 def users_of(api: ApiKey) -> Iterator[User]:
-    """Yield the users that test an API (see the beginning of this module)."""
+    """Yield the users as which the test sends requests of an API. The module's docstring has an example."""
     needed = needs(api)
     yield User(api, "no ACL")
     if not needed:

@@ -31,7 +31,7 @@ class Verdict(StrEnum):
 
 @dataclass
 class Result:
-    """The result of one comparison: both responses to each request as trees, and their differences."""
+    """The result of one comparison: HMB's and Kafka's responses to each request, and the differences between them."""
 
     comparison: Comparison
     answers: list[tuple[Any, Any]] = field(default_factory=list)
@@ -54,7 +54,7 @@ class Result:
 def run_all(comparisons: Sequence[Comparison]) -> tuple[list[Result], str]:
     """Start the brokers, and run all comparisons. Return the results and the log of HMB's processes.
 
-    The comparisons with a user run on two other brokers, which check ACLs.
+    Comparisons that test ACLs run on a second pair of brokers. Only these two brokers check ACLs.
     """
     results, log = list[Result](), ""
     without_acls = [each for each in comparisons if each.case.user is None]
@@ -70,9 +70,9 @@ def run_all(comparisons: Sequence[Comparison]) -> tuple[list[Result], str]:
 def run(
     ours: Side, kafka: Side, comparisons: Iterable[Comparison], each: Callable[[Result], None] = lambda _: None
 ) -> list[Result]:
-    """Run each comparison whose API HMB serves. Both brokers already have the topics.
+    """Run the comparisons, and return their results. Both brokers already have the topics.
 
-    Call `each` with every result.
+    If HMB does not serve an API of a comparison, skip this comparison. Call the function `each` with every result.
     """
     results = []
     for comparison in comparisons:
@@ -111,9 +111,10 @@ def _run(result: Result, ours: Side, kafka: Side) -> None:
 
 
 def _settled(conversations: list[Conversation], step: Step, case: Case) -> list[object]:
-    """Return both responses of a step.
+    """Send a step's request to both brokers, and return the two responses.
 
-    If the step has `settles`, repeat the step until both are equal or time is over.
+    If `step.settles` is true, repeat the request until the two responses are equal, or until SETTLING_SECONDS have
+    passed.
     """
     deadline = time.monotonic() + SETTLING_SECONDS
     while True:

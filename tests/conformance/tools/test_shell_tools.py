@@ -88,9 +88,9 @@ def test_a_replica_assignment_by_hand(tools: ShellTools) -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["--create", "--topic", "three", "--replication-factor", "3"], "replication factor 3: there is one broker"),
+        (["--create", "--topic", "three", "--replication-factor", "3"], "the replication factor must be 1, not 3"),
         (["--create", "--topic", "twice"], "already exists"),
-        (["--create", "--topic", "elsewhere", "--replica-assignment", "1"], "the only broker is 0"),
+        (["--create", "--topic", "elsewhere", "--replica-assignment", "1"], "one replica, on broker 0"),
         (["--create", "--topic", "tiers", "--config", "remote.storage.enable=true"], "must be one of false"),
         (["--alter", "--topic", "twice", "--partitions", "1"], "1 is not an increase"),
         (["--describe", "--topic", "nobody"], "does not exist"),
@@ -141,7 +141,7 @@ def test_settings_of_a_broker_and_of_all_brokers(tools: ShellTools) -> None:
     assert settings(tools, "brokers", None) == {}
     assert settings(tools, "topics", "follower", "--all")["max.message.bytes"][0] == "1048588"
     refused = alter(tools, "brokers", "0", "--add-config", "node.id=5")
-    assert refused.code == 1 and "only at its start: node.id" in refused.output
+    assert refused.code == 1 and "only before the broker starts: node.id" in refused.output
 
 
 def test_levels_of_loggers(tools: ShellTools) -> None:

@@ -1,4 +1,4 @@
-"""A classic group with a manual clock, and a journal that a test can delay or break."""
+"""A classic group with a manual clock. A test can delay the writes of its journal, or let them fail."""
 
 from __future__ import annotations
 
@@ -29,12 +29,13 @@ DISK_FULL = KafkaError(ErrorCode.NOT_COORDINATOR, "the disk is full")
 class GroupDriver:
     """Runs the steps of a group without threads, in place of GroupRunner.
 
-    After each step, `answers` contains the responses, and the record is written unless `holds` is set.
+    After each step, `answers` contains the group's responses. The driver then writes the group's new record. If `holds`
+    is set, the driver delays the write.
     """
 
     settings: GroupSettings = field(default_factory=group_settings)
     now: int = 0
-    holds: bool = False  # whether the journal holds records back until `write`
+    holds: bool = False  # whether the journal delays all writes until the test calls `write`
     written: bytes | None = None  # the value of the newest record
     held: list[Write] = field(default_factory=list)
     answers: dict[Call, Answer] = field(default_factory=dict)
@@ -129,7 +130,7 @@ class GroupDriver:
     # -- time and disk
 
     def wait(self, ms: int) -> None:
-        """Let time pass, from one deadline to the next."""
+        """Let `ms` milliseconds pass, and call the group's `tick` at each of its deadlines in this time."""
         end = self.now + ms
         while (deadline := self.group.next_deadline()) is not None and deadline <= end:
             self.now = max(self.now, deadline)
@@ -147,7 +148,7 @@ class GroupDriver:
             self.write()
 
     def write(self, error: KafkaError | None = None) -> None:
-        """Write all held records. With `error`, let the writes fail."""
+        """Finish all delayed writes. The writes succeed, or they fail with the error `error` if it is set."""
         held, self.held = self.held, []
         for write in held:
             ((_, value),) = write.records
@@ -156,7 +157,7 @@ class GroupDriver:
         self.settle()
 
     def restart(self) -> None:
-        """Restart the broker, which restores the group from the written record."""
+        """Restore the group from its newest written record, as a broker does after a restart."""
         assert self.written is not None
         value = decode_value(GroupMetadataKey(group="g"), self.written)
         self.group = ClassicGroup.restore("g", value, self.settings, lambda: self.now)

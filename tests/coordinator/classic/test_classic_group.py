@@ -241,7 +241,7 @@ def test_restored_members_get_a_new_session_at_the_end_of_the_load(driver: Group
     assert driver.written is not None
     value = decode_value(GroupMetadataKey(group="g"), driver.written)
     driver.group = ClassicGroup.restore("g", value, driver.settings, lambda: 0)
-    driver.wait(100_000)  # The load takes 100 s.
+    driver.wait(100_000)  # While the broker loads all groups, 100 s pass.
     assert driver.heartbeat(member_id, 1) == ErrorCode.NONE
     driver.group.resume(driver.now)
     driver.wait(9_999)

@@ -1,4 +1,4 @@
-"""Tests of invariants of a classic group under random actions of its clients and its journal.
+"""Tests of invariants of a classic group. At random, its clients stop or restart, and its writes are slow or fail.
 
 The clients behave as real consumers do. They send heartbeats, join again after an error, and send SyncGroup after each
 JoinGroup. At random, a client stops sending requests, sends a request twice, or leaves. A client that sends all its
@@ -71,7 +71,7 @@ class Groups(RuleBasedStateMachine):
     @precondition(lambda self: self.clients)
     @rule(number=numbers)
     def starts_again(self, number: int) -> None:
-        """Restart a silent client. A static client replaces its old member."""
+        """Restart a client that has stopped sending requests. If the client is static, it keeps its instance id."""
         client = self.pick(number)
         if client.is_silent:
             self.clients[self.clients.index(client)] = Client(client.name, client.instance, client.session)

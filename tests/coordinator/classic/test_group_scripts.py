@@ -10,9 +10,9 @@
     restart         restart the broker, which restores the group from the journal
     show            print the members
 
-A script prints each response with the name of its client or member, and each change of the group's state. A member id
-consists of the name of the client or of the instance, and a number (`a-1`). `settings` at the start of a script changes
-the settings.
+A script prints each response with the name of its client or member, and each change of the group's state. The member
+id `a-1` consists of a name and a number. For a static member, the name is its instance id. For any other member, the
+name is the client's name. The command `settings` at the start of a script changes the group's settings.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ SCRIPTS = Path(__file__).parents[2] / "scripts" / "groups"
 
 
 class Session:
-    """The group to which one script sends requests."""
+    """Executes the commands of one script. All commands use the same group."""
 
     def __init__(self) -> None:
         self.driver = GroupDriver()

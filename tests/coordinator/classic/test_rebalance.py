@@ -12,7 +12,7 @@ def joined_by_two() -> tuple[GroupDriver, str, str]:
     """Let members A and B join a new group. Return their ids; A is the leader of generation 1."""
     driver = GroupDriver(group_settings(initial_delay=3_000))
     first, second = driver.join("a", version=3), driver.join("b", version=3)
-    driver.wait(6_000)  # The initial delay of 3 s, and a second one, because B joined during the first.
+    driver.wait(6_000)  # The group waits 3 s for members. B joins in this time, so it waits 3 s more.
     answers = driver.joined(first), driver.joined(second)
     assert [answer.generation_id for answer in answers] == [1, 1]
     assert answers[1].leader == answers[0].leader == answers[0].member_id
@@ -44,7 +44,7 @@ def test_a_new_member_begins_the_next_generation() -> None:
     driver.sync(leader, 1, {})
     driver.join("c", version=3)
     assert driver.group.state.current is GroupState.PREPARING_REBALANCE
-    assert driver.heartbeat(other, 1) is ErrorCode.REBALANCE_IN_PROGRESS  # B must join again.
+    assert driver.heartbeat(other, 1) is ErrorCode.REBALANCE_IN_PROGRESS  # The member `other` must join again.
 
 
 def test_a_member_that_does_not_join_again_in_time_is_removed() -> None:

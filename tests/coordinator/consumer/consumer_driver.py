@@ -64,13 +64,14 @@ class Topics:
 class ConsumerDriver:
     """Runs the steps of a group without threads, in place of GroupRunner.
 
-    After each step, the records are written, held back (`holds`) or lost (`fails`).
+    After each step, the driver writes the group's new records to `disk`. If `holds` is set, the driver delays the
+    writes. If `fails` is set, the writes fail.
     """
 
     topics: Topics = field(default_factory=lambda: Topics(a=4))
     settings: ConsumerGroupSettings = field(default_factory=lambda: consumer_group_settings(assignment_interval=0))
     now: int = 1_000
-    holds: bool = False  # whether the journal holds records back until `write` or `lose`
+    holds: bool = False  # whether the journal delays all writes until the test calls `write` or `lose`
     fails: bool = False  # whether every write fails
     disk: dict[bytes, bytes] = field(default_factory=dict)
     held: list[Write] = field(default_factory=list)
@@ -104,7 +105,7 @@ class ConsumerDriver:
     ) -> ConsumerGroupHeartbeatResponse:
         """Send one heartbeat and return the response.
 
-        Raises KafkaError if the group refuses the heartbeat, or if the records are lost.
+        Raises KafkaError if the group refuses the heartbeat, or if the write of the group's new records fails.
         """
         owned = None if owns is None else by_topic(owns)
         request = ConsumerGroupHeartbeatRequest(
@@ -140,7 +141,7 @@ class ConsumerDriver:
         self.settle()
 
     def settle(self) -> bool:
-        """Apply deadlines and write the records of the step. Return whether records were lost."""
+        """Handle the deadlines that have passed, and write the group's new records. Return whether a write failed."""
         self.group.tick(self.now)
         writes = self.group.writes.copy()
         self.group.writes.clear()
@@ -152,7 +153,7 @@ class ConsumerDriver:
         return self.fails and bool(writes)
 
     def write(self) -> None:
-        """Write all records that were held back."""
+        """Finish all delayed writes: store their records in `disk`."""
         held, self.held = self.held, []
         for write in held:
             for key, value in write.records:
@@ -163,7 +164,7 @@ class ConsumerDriver:
             write.on_stored(None, self.now)
 
     def lose(self) -> None:
-        """Let the writes of all held records fail."""
+        """Let all delayed writes fail."""
         held, self.held = self.held, []
         for write in held:
             write.on_stored(DISK_FULL, self.now)

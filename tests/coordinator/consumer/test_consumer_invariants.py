@@ -1,4 +1,4 @@
-"""Tests of invariants of a KIP-848 group. The clients fail at random, and so do writes to the disk."""
+"""Tests of invariants of a KIP-848 group. At random, its clients fail, and its writes to the disk fail."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class ConsumerGroupMachine(RuleBasedStateMachine):
 
     @rule(number=MEMBERS, topics=TOPICS)
     def join_again(self, number: int, topics: list[str]) -> None:
-        """Let a client without a member epoch join. A static client may rejoin before its old session has ended."""
+        """Let a client join if it has left the group. A static client can join before its old session has ended."""
         client = self.clients[number]
         if client.epoch == 0:
             client.topics = topics

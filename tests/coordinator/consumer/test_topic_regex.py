@@ -109,7 +109,7 @@ def test_a_broker_without_expressions_does_not_import_re2() -> None:
 def test_the_package_keeps_no_automaton_of_a_long_expression() -> None:
     """A TopicRegex leaves nothing in the cache of `re2.compile`.
 
-    This cache would keep 128 automata of up to one megabyte.
+    Otherwise, this cache could store 128 compiled expressions of up to one megabyte each.
     """
     import re2
 

@@ -1,6 +1,6 @@
 """Tests of the encoder and the decoder for the records of `__consumer_offsets`.
 
-For invalid bytes, the decoder raises only ProtocolError.
+If the bytes of a record are invalid, the decoder must raise ProtocolError and no other exception.
 """
 
 from __future__ import annotations

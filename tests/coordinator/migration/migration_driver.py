@@ -1,4 +1,7 @@
-"""A group that members of both protocols join, with a manual clock and a journal that a test can break."""
+"""A group for tests of the online migration. A test controls the clock of the group, and can break its journal.
+
+Some members of the group use the classic protocol, and other members use the KIP-848 protocol.
+"""
 
 from __future__ import annotations
 
@@ -134,7 +137,7 @@ class MigrationDriver:
 
     @contextmanager
     def _named_ids(self, name: str) -> Iterator[None]:
-        """Let new member ids be a name and a number, such as "ada-1"."""
+        """Let the group create each new member id from the name and a number, for example "ada-1"."""
         with (
             patch("hmb.coordinator.classic.group.uuid4", lambda: next(self._ids)),
             patch("hmb.coordinator.migration.classic_requests.uuid4", lambda: next(self._ids)),
@@ -158,7 +161,7 @@ class MigrationDriver:
 
         A keyword in `parts` is a member id, with "_" instead of "-".
 
-        Return the assigned partitions, the error code, or None if the request waits for the leader.
+        Return the assigned partitions or the error code. Return None if the request waits for the leader.
         """
         assignments = [
             SyncGroupRequest.SyncGroupRequestAssignment(
@@ -188,7 +191,7 @@ class MigrationDriver:
         return self.synced(client)
 
     def synced(self, client: ClassicClient) -> list[int] | ErrorCode | None:
-        """Return the partitions in the response to SyncGroup, its error code, or None if the request still waits."""
+        """Return the assigned partitions or the error code of SyncGroup. Return None if the request still waits."""
         answer = self._answer(client)
         if answer is None:
             return None
@@ -316,7 +319,10 @@ def assigned(answer: ConsumerGroupHeartbeatResponse) -> list[int]:
 def migrating(
     protocols: tuple[str, ...] = ("range",), policy: MigrationPolicy = MigrationPolicy.BIDIRECTIONAL
 ) -> tuple[MigrationDriver, ClassicClient, ClassicClient]:
-    """Return a mixed group: ada and bob use the classic protocol, and eve has just joined with the KIP-848 protocol."""
+    """Return a driver with a mixed group, and the classic clients ada and bob.
+
+    The member eve has just joined this group with the KIP-848 protocol.
+    """
     driver = with_policy(policy)
     ada, bob = ClassicClient("ada", protocols=protocols), ClassicClient("bob", protocols=protocols)
     driver.stable(ada, bob)
@@ -325,7 +331,10 @@ def migrating(
 
 
 def settled() -> tuple[MigrationDriver, ClassicClient, ClassicClient]:
-    """Return a group of classic and consumer members that all have their target assignment of epoch 3."""
+    """Return a driver with a mixed group, and the classic clients ada and bob.
+
+    Each member of the group has its target assignment of epoch 3.
+    """
     driver, ada, bob = migrating()
     for client in (ada, bob):
         assert driver.join(client) is ErrorCode.NONE

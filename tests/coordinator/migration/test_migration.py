@@ -1,4 +1,8 @@
-"""Tests of the online migration: the upgrade and mixed groups, step by step with a manual clock."""
+"""Tests of the online migration from the classic protocol to KIP-848, step by step with a manual clock.
+
+An upgrade converts a classic group to a KIP-848 group. In a mixed group, some members use the classic protocol, and
+other members use the KIP-848 protocol.
+"""
 
 from __future__ import annotations
 
@@ -156,8 +160,8 @@ def test_an_assignment_that_the_coordinator_cannot_keep_forbids_an_upgrade(assig
 def test_malformed_metadata_of_a_preferred_protocol_forbids_an_upgrade() -> None:
     """If the metadata of a member's preferred protocol is malformed, the coordinator refuses an upgrade.
 
-    The classic group uses the protocol "range", which has valid metadata. After an upgrade, however, the coordinator
-    decodes the metadata of the preferred protocol for each SyncGroup and for a downgrade.
+    In this test, the metadata of the group's protocol "range" is valid, but a member prefers the protocol "own". After
+    an upgrade, the coordinator would decode the metadata of "own" for each SyncGroup.
     """
     driver = MigrationDriver()
     ada, bob = ClassicClient("ada"), ClassicClient("bob")

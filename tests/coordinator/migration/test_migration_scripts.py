@@ -1,4 +1,4 @@
-"""Tests of the online migration with goldenscripts (tests/scripts/migration).
+"""Tests of the online migration between the classic protocol and KIP-848 with goldenscripts (tests/scripts/migration).
 
     join CLIENT [owns=0,1] [protocols=a,b] [instance=]   a client with the classic protocol sends JoinGroup
     sync CLIENT [OTHER=0,1 ...]                          SyncGroup; the group's leader assigns partitions to clients
@@ -33,7 +33,7 @@ SCRIPTS = Path(__file__).parents[2] / "scripts" / "migration"
 
 
 class Session:
-    """The group to which one script sends requests."""
+    """Executes the commands of one script. All commands use the same group."""
 
     def __init__(self) -> None:
         self.driver = MigrationDriver()

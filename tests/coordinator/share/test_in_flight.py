@@ -1,4 +1,7 @@
-"""Tests of the records in flight of a share-partition, compared with a simple model that stores each record alone."""
+"""Tests of the records in flight of a share-partition.
+
+The last test compares these records with a simple model, which stores the state of each record separately.
+"""
 
 from __future__ import annotations
 
@@ -153,7 +156,7 @@ def test_offsets_that_compaction_has_removed_are_archived() -> None:
     records = InFlightRecords(0)
     acquire(records, "a", 0, 3)
     acknowledge(records, "a", 0, 2, RELEASE)
-    (run,) = acquire(records, "a", 5, 2)  # The log now begins its next batch at offset 5.
+    (run,) = acquire(records, "a", 5, 2)  # Compaction has removed offsets 0 to 4. The batch contains offsets 5 and 6.
     assert (run.first, run.last) == (5, 6)
     assert records.start_offset == 5
 

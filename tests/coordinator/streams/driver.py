@@ -49,7 +49,7 @@ def word_count(epoch: int = 0) -> Topology:
 
 
 def tasks(*names: str) -> list[TaskIds]:
-    """Return tasks for a request: "0_1" is the task of subtopology 0 with the number 1."""
+    """Return tasks for a request. For example, the name "0_1" stands for task 1 of subtopology 0."""
     pairs = [name.split("_") for name in names]
     return [TaskIds(subtopology_id=subtopology, partitions=[int(number)]) for subtopology, number in pairs]
 
@@ -129,7 +129,7 @@ class StreamsDriver:
     def join(
         self, member: str, topology: Topology | None = None, process: str = "", endpoint: Endpoint | None = None
     ) -> StreamsGroupHeartbeatResponse:
-        """Let a member join. Without `process`, each member is a process of its own."""
+        """Let a member join. If `process` is empty, the member gets a process id that no other member has."""
         process = process or f"process of {member}"
         return self.beat(member, 0, active=(), topology=topology or word_count(), process=process, endpoint=endpoint)
 
@@ -138,7 +138,7 @@ class StreamsDriver:
         self.settle()
 
     def settle(self) -> bool:
-        """Apply deadlines and write the records of the step. Return whether records were lost."""
+        """Handle the deadlines that have passed, and write the group's new records. Return whether a write failed."""
         self.group.tick(self.now)
         writes: list[Write] = self.group.writes.copy()
         self.group.writes.clear()

@@ -1,4 +1,4 @@
-"""Tests of the check of a topology's topics, and of the partition counts of internal topics."""
+"""Tests of `configure`, which checks a topology's topics and chooses the partition counts of its internal topics."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ def subtopology(name: str, *sources: str, **fields: list[object]) -> Subtopology
 def joined(first: int, second: int, repartition: int = 0) -> ConfiguredTopology:
     """Return the result of `configure` for a topology that joins the topics "a", "b" and "r".
 
-    The numbers `first` and `second` are the partition counts of "a" and "b". The number `repartition` is the partition
-    count of the repartition topic "r". If this number is 0, the function `configure` chooses the count.
+    The topic "a" has `first` partitions, and the topic "b" has `second` partitions. The number `repartition` is the
+    partition count of the topic "r", or 0 if `configure` must choose this count.
     """
     writer = subtopology("0", "source", repartition_sink_topics=["r"])
     topic = TopicInfo(name="r", partitions=repartition)

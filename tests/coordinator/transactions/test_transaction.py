@@ -172,10 +172,10 @@ def test_a_producer_continues_after_an_error_unless_it_was_fenced() -> None:
 
 
 def test_a_fence_also_forgets_the_epoch_of_a_repeated_request() -> None:
-    """A zombie that sends InitProducerId with epoch 0 must not get the newest epoch, 2.
+    """After a fence, an InitProducerId request with the producer's earlier epoch 0 fails.
 
-    In this test, the producer's InitProducerId raises the epoch from 0 to 1, and a fence raises it to 2. After the
-    fence, the coordinator must not treat a request with epoch 0 as a repetition of the producer's request.
+    A first request with epoch 0 raises the epoch to 1, and the fence raises the epoch to 2. Without the fence, the
+    coordinator would accept a second request with epoch 0 as a repetition, and return epoch 1 again.
     """
     first = NEW.init(1000, None, 10, no_id)
     second = first.init(1000, first.producer, 20, no_id)

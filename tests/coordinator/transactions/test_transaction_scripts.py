@@ -1,10 +1,12 @@
 """Tests of transactions. Each goldenscript (a file in tests/scripts/transactions) lists commands and their output.
 
-    init PRODUCER [timeout=]               send InitProducerId; with `knows=yes` it contains the last id and epoch
+    init PRODUCER [timeout=MS]             send InitProducerId
+    init PRODUCER knows=yes                send InitProducerId with the producer's last producer id and epoch
     add PRODUCER PARTITION ...             add partitions to the transaction
     write PRODUCER PARTITION VALUE         append a record in the transaction
     offsets PRODUCER GROUP OFFSET          commit an offset of the group in the transaction
-    commit | abort PRODUCER                end the transaction, by the rules of transaction version 1 or `version=2`
+    commit | abort PRODUCER                end the transaction by the rules of transaction version 1
+    commit | abort PRODUCER version=2      end the transaction by the rules of transaction version 2
     wait MS                                let time pass, and abort late transactions
     full | freed                           fill or free the disk to which markers are written
     restart                                restart the broker, which restores its state from the logs
@@ -12,7 +14,8 @@
     read PARTITION                         print the records that a read_committed consumer receives
     committed GROUP                        print the committed offset
 
-All producers of a script have the transactional id `tx`. Each keeps the producer id and epoch of its last response.
+All producers of a script have the transactional id `tx`. Each producer uses the producer id and the epoch of the last
+InitProducerId or EndTxn response that it has received.
 """
 
 from __future__ import annotations

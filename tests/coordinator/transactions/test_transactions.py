@@ -28,7 +28,7 @@ FULL = KafkaError(ErrorCode.KAFKA_STORAGE_ERROR, "the disk is full")
 
 
 class Groups:
-    """A group coordinator that has loaded its groups. The transaction coordinator requires nothing else."""
+    """A replacement of GroupCoordinator. It always reports that its groups are loaded."""
 
     def __init__(self) -> None:
         self.loaded = threading.Event()

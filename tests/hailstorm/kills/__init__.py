@@ -5,6 +5,6 @@
 Each run has a seed. The seed decides whether each processor is a thread or a process of its own. It also chooses the
 records, what is killed, and the times of the kills.
 
-At the end of a run, the states must equal the result of a batch job. The transactional sink must hold each output
-exactly once. The idempotent sink must hold each output under one identity.
+At the end of a run, the states must equal the result of a batch job. The transactional sink must have written each
+output exactly once. The table of the idempotent sink must contain exactly one row for each output.
 """

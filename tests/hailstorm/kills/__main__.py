@@ -1,4 +1,4 @@
-"""The command line of the kill runs, which the docstring of the package describes."""
+"""Runs a topology several times with random kills. The docstring of `tests.hailstorm.kills` describes each run."""
 
 from __future__ import annotations
 
@@ -15,8 +15,9 @@ from tests.hailstorm.kills.runs import Figures, quiet, run
 def main() -> int:
     parser = argparse.ArgumentParser(description="Run a topology with random kills, and compare with the batch answer.")
     parser.add_argument("--runs", type=int, default=20)
-    parser.add_argument("--seed", type=int, default=0, help="of the first run")
-    parser.add_argument("--only", choices=["threads", "processes"], help="instead of both alternately")
+    parser.add_argument("--seed", type=int, default=0, help="the seed of the first run (default: 0)")
+    only = "run all processors as threads or as processes (default: the runs alternate between the two)"
+    parser.add_argument("--only", choices=["threads", "processes"], help=only)
     arguments = parser.parse_args()
     done: list[Figures] = []
     for seed in range(arguments.seed, arguments.seed + arguments.runs):

@@ -103,7 +103,10 @@ class KillableRunner(ThreadRunner):
 
 
 class ThreadedTopology:
-    """Runs all processors as threads. To kill a processor, its thread raises an exception at its next step."""
+    """A topology whose processors are threads of the test's process.
+
+    The method `kill` makes a processor's thread raise an exception when the thread takes its next step.
+    """
 
     def __init__(self, servers: str, directory: Path) -> None:
         KilledThread.victims = set()
@@ -131,9 +134,9 @@ class ThreadedTopology:
 
 
 class ProcessTopology:
-    """Runs each processor and the negotiator as a process of its own, as the Hailstorm paper does.
+    """A topology whose processors and negotiator are separate processes, as in the Hailstorm paper.
 
-    A kill is a SIGKILL.
+    The method `kill` ends a process with the signal SIGKILL.
     """
 
     def __init__(self, servers: str, directory: Path) -> None:

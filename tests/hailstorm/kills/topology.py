@@ -1,6 +1,7 @@
 """The topology of the test runs in which processes or threads are killed.
 
-Environment variables name the topology's topic and database, so that worker processes can import the topology.
+A worker process makes the topology with the function `shared`. This function reads the name of the topic and the
+directory of the databases from environment variables.
 """
 
 from __future__ import annotations
@@ -57,7 +58,7 @@ def make(topic: str, directory: Path) -> Topology:
 
 
 def shared() -> Topology:
-    """Return the topology that the environment variables describe."""
+    """Return the topology for the topic and the directory that two environment variables contain."""
     return make(os.environ["HAILSTORM_KILLS_TOPIC"], Path(os.environ["HAILSTORM_KILLS_DIRECTORY"]))
 
 

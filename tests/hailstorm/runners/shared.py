@@ -1,4 +1,7 @@
-"""Topologies that worker processes import. Environment variables name their input and their output."""
+"""A topology that worker processes import.
+
+Environment variables contain the name of its topic and the path of its database.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +19,7 @@ from tests.hailstorm.topologies import count_bolt, word_pair
 
 
 def write_row(name: TupleId, item: Any) -> None:
-    """Insert an output under its identity, or replace it."""
+    """Write an output into the database. An existing row with the same id is replaced."""
     with sqlite3.connect(os.environ["HAILSTORM_TEST_DB"], timeout=30) as connection:
         # The test crashes only the process, not the machine, so no sync is necessary.
         connection.execute("PRAGMA synchronous=OFF")
@@ -24,7 +27,11 @@ def write_row(name: TupleId, item: Any) -> None:
 
 
 def make_topology() -> Topology:
-    """Return a topology that counts words. A top-n bolt and a sink with rows in a database follow the counting bolt."""
+    """Return a topology that counts words.
+
+    The counting bolt sends its counts to a second bolt, which finds the three highest counts. If `HAILSTORM_TEST_DB` is
+    set, the counting bolt also sends its counts to a sink, which writes them into this database.
+    """
     topology = Topology("shared")
     topology.spout("words", Spout(os.environ["HAILSTORM_TEST_TOPIC"], word_pair))
     topology.bolt("count", count_bolt(), after="words", parallelism=2)

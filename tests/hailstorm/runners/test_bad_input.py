@@ -135,8 +135,8 @@ def test_a_grouping_that_separates_a_key_ends_the_run_with_an_error(
 def test_records_that_expired_before_the_first_start_are_named(servers: str, make_topic: MakeTopic) -> None:
     """The first start of a topology fails if records have already expired.
 
-    The error names the missing records, because a count without them would be wrong. The option `--allow-expired` lets
-    the topology start anyway.
+    The error message names the expired records. Without these records, the topology would count too few words. The
+    option `--allow-expired` lets the topology start anyway.
     """
     topic = make_topic([[b"sun"] * 10])
     with hmb.Admin(servers) as admin:

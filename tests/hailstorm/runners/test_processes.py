@@ -1,4 +1,7 @@
-"""Tests of topologies in worker processes: their results equal those in threads, even if workers are killed or hang."""
+"""Tests of topologies that run in worker processes.
+
+A topology must return the same results in worker processes as in threads, even if a worker is killed or hangs.
+"""
 
 from __future__ import annotations
 
@@ -129,9 +132,9 @@ def test_a_lost_worker_is_replaced(
 def test_recovery_after_a_killed_worker_takes_less_than_3_seconds(
     servers: str, make_topic: Callable[..., str], shared: Callable[[str], Topology], tmp_path: Path
 ) -> None:
-    """After a worker is killed, the topology flows again within 3 seconds.
+    """After a worker is killed, the spouts of the topology soon read records again.
 
-    The limit is generous, so that a busy machine does not fail the test.
+    The test waits up to 10 seconds, instead of the 3 seconds in its name, so that it also passes on a busy machine.
     """
     topology, store = shared(make_topic(words(100, 2))), DirectorySnapshotStore(tmp_path / "s")
     with ProcessRunner(topology, settings(servers, until=None), store, 2) as runner:

@@ -1,4 +1,4 @@
-"""Tests of the limit of restarts: the limit counts only restarts after the last progress."""
+"""Tests of `RestartLimit`, which counts the restarts since the last complete snapshot."""
 
 from __future__ import annotations
 
@@ -32,9 +32,9 @@ def test_each_newer_complete_snapshot_is_progress() -> None:
 
 
 def test_a_negotiator_that_starts_again_is_no_progress() -> None:
-    """If only the negotiator starts again, the topology makes no progress, so the earlier restarts still count.
+    """A restart of the negotiator does not set the count of restarts back to 0.
 
-    The topology makes progress only when it completes a new snapshot.
+    Only a new complete snapshot sets this count back to 0.
     """
     limit = RestartLimit(2)
     for master in (flowing(10), None, flowing(10)):

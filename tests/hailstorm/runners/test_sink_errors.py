@@ -35,7 +35,8 @@ def start(
 ) -> Start:
     """Return a function that starts a topology with one record.
 
-    Its arguments are the kind of the sink, and the exceptions that the sink raises, one for each call.
+    The string `sink` selects the kind of sink. Each call of the sink takes the next error from the list `errors`, and
+    raises it.
     """
     monkeypatch.setenv("HAILSTORM_TEST_TOPIC", make_topic([[b"sun"]]))
     monkeypatch.setenv("HAILSTORM_TEST_ERRORS", str(tmp_path / "errors"))
@@ -88,10 +89,10 @@ def test_a_statement_with_a_mistake_ends_the_run(start: Start) -> None:
 
 @pytest.mark.parametrize("error", ["ValueError", "OSError"])
 def test_a_sink_that_fails_at_the_end_fails_the_run(start: Start, tmp_path: Path, error: str) -> None:
-    """A sink that holds outputs back writes the last ones after the topology has ended.
+    """If a sink cannot write its last outputs, the run of the topology ends with an error.
 
-    If this write fails, the runner can no longer restart the topology to repeat it. So the run must end with an error.
-    When the user starts the topology again, it writes the outputs.
+    A sink that holds outputs back writes the last outputs when the topology has already ended. The runner does not
+    repeat this write. When the user starts the topology again, the sink writes these outputs.
     """
     problem = rf"the last outputs are not written, but the topology writes them at its next start: out-0: .*{error}"
     with start("held", [error]) as runner, pytest.raises(HailstormError, match=problem):

@@ -1,4 +1,4 @@
-"""Every snapshot store fences old epochs, keeps complete snapshots, and reports damage and full disks."""
+"""Tests of snapshot stores: a store refuses saves from old epochs, and reports damaged snapshots and full disks."""
 
 from __future__ import annotations
 
@@ -175,10 +175,10 @@ def test_a_topic_with_more_partitions_is_the_same_topology(reopen: Callable[[], 
 
 
 def test_concurrent_savers_and_starts_agree_on_the_epoch(reopen: Callable[[], SnapshotStore]) -> None:
-    """Several processors save snapshots while new epochs start.
+    """Eight threads begin epochs and save snapshots at the same time. The store refuses a save with an old epoch.
 
-    The store refuses a save with an old epoch. In this test, each state is the epoch of the processor that saves the
-    state. The store must list each state with this epoch.
+    Each thread begins a new epoch, and then saves the number of this epoch as its state. The store must list each
+    snapshot with the epoch that the state contains.
     """
     outcomes: list[str] = []
 

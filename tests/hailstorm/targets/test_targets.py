@@ -51,7 +51,7 @@ def target(request: pytest.FixtureRequest, tmp_path: Path, servers: str) -> Iter
             # A broker stores committed offsets only for an existing topic.
             admin.create_topics([NewTopic(topic, 2), NewTopic("words", 1)])
         yield lambda: TopicTarget(servers, topic, encode_pair), lambda: read_topic(servers, topic)
-        with hmb.Admin(servers) as admin:  # The next test has a topology of the same name, but with other topics.
+        with hmb.Admin(servers) as admin:  # Delete the consumer groups: the next test must find no offsets.
             admin.delete_groups([each.group_id for each in admin.list_groups()])
         return
     if request.param == "sqlite":
@@ -130,10 +130,10 @@ def crashes(runner: ThreadRunner) -> int:
 def test_an_empty_store_needs_a_target_without_outputs(
     servers: str, make_topic: Callable[..., str], tmp_path: Path, has_outputs: bool
 ) -> None:
-    """A topology that has crashed several times gets an empty snapshot store, whose epochs begin at 1 again.
+    """With an empty snapshot store, a topology runs only if the sink's database contains no outputs.
 
-    The sink's target still stores a higher epoch. If the target contains no outputs, the topology runs anyway.
-    Otherwise, the topology ends at once with one error.
+    The sink has started four times before. If the sink has also written outputs, the topology ends with an error, and
+    does not restart.
     """
     topic = make_topic([[b"sun"]])
     sink = TransactionalSink(lambda: SqliteTarget(tmp_path / "out.db", INSERT, CREATE))
@@ -172,11 +172,10 @@ def clock_rows(path: Path) -> list[tuple[str, str]]:
 
 
 def test_a_row_without_the_name_of_the_topology_is_adopted(tmp_path: Path) -> None:
-    """A sink takes over its row in the database even if an early version of Hailstorm wrote the row.
+    """A sink takes over a row of the database that an early version of Hailstorm wrote.
 
-    The key of this row is the sink's name without the topology's name. The row contains the offsets of the input up to
-    which the sink has written outputs. The sink takes over the row only if the topology still reads the row's topics,
-    and does not start at lower offsets.
+    The early version used the key `out-0`, and the new key is `topology/out-0`. The row contains offsets of input
+    topics. The sink takes over the row if the topology reads these topics, and starts at the same or higher offsets.
     """
     path = tmp_path / "out.db"
     with sqlite3.connect(path) as connection:
@@ -223,7 +222,8 @@ def test_a_database_that_lost_its_outputs_is_refused(
     topology = trending(topic, TransactionalSink(lambda: SqliteTarget(path, INSERT, CREATE)))
     run(topology, servers, store)
     early = path.read_bytes()
-    for _ in range(2):  # The next snapshot still contains the outputs of the first run, the one after it does not.
+    # Run the topology twice. The newest snapshot then contains the output of the second run, but not of the first run.
+    for _ in range(2):
         produce(servers, topic, [[b"fog"]])
         run(topology, servers, store)
     path.write_bytes(early)
@@ -251,7 +251,7 @@ def test_a_target_topic_that_lost_its_outputs_is_refused(
         admin.delete_topics([out])
         if change == "created again":
             admin.create_topics([out])
-    problem = f"out-0: the topic {out} was {change} after the sink had written outputs to it"
+    problem = f"out-0: the topic {out} was {change}, so the earlier outputs of the sink are lost"
     with pytest.raises(HailstormError, match=problem):
         run(topology, servers, store)
 

@@ -53,9 +53,10 @@ def test_the_limit_is_exact(codec: Codec) -> None:
 
 @pytest.mark.parametrize("codec", COMPRESSING)
 def test_decompressed_content_is_held_once(codec: Codec) -> None:
-    """`decompress` holds the content in memory once.
+    """The function `decompress` keeps only one copy of the decompressed content in memory.
 
-    Before a bug was fixed, it made a copy of the result. For gzip, it also kept all pieces until it joined them.
+    Before a bug was fixed, `decompress` copied its result. For gzip, it also kept all pieces of the content in memory
+    until it joined them.
     """
     packed = compress(codec, bytes(8 * MB))
     tracemalloc.start()
@@ -64,7 +65,8 @@ def test_decompressed_content_is_held_once(codec: Codec) -> None:
         _, peak = tracemalloc.get_traced_memory()
     finally:
         tracemalloc.stop()
-    assert peak < 11 * MB  # The buffer for gzip grows by an eighth at a time.
+    # The content has 8 MB. For gzip, the buffer can be an eighth (1 MB) larger, and the newest piece has 1 MB.
+    assert peak < 11 * MB
 
 
 @pytest.mark.parametrize("codec", COMPRESSING)
@@ -115,9 +117,9 @@ def test_snappy_frames_as_java_writes_them() -> None:
 
 
 def test_lz4_header_checksum_of_old_clients() -> None:
-    """Kafka's clients before 0.10 computed the header checksum of lz4 over the magic number, too (KAFKA-3160).
+    """In Kafka's clients before 0.10, the header checksum of lz4 wrongly includes the magic number (KAFKA-3160).
 
-    Their checksum byte is therefore different, and readers of message format 0 must ignore it.
+    A reader of message format 0 must therefore ignore this checksum.
     """
     right, broken = compress(Codec.LZ4, b"x", magic=1), compress(Codec.LZ4, b"x", magic=0)
     assert right[:7] == bytes.fromhex("04224d18 60 40 82")

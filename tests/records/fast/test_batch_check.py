@@ -56,9 +56,10 @@ def test_an_intact_batch_has_the_same_fields(
 
 @given(records=record_lists(), draw=st.data())
 def test_a_damaged_batch_is_refused_by_both(records: list[Record], draw: st.DataObject) -> None:
-    """`intact_batch` and the readable code refuse the same damaged batches.
+    """The functions `intact_batch` and `readable` refuse the same damaged batches.
 
-    The test changes one byte, or cuts the batch off. The CRC does not cover the offset and the leader epoch.
+    The test changes one byte of a batch, or removes the end of the batch. The CRC of a batch does not cover its offset
+    and its leader epoch.
     """
     encoded = bytearray(encode_batch(records, keep_offsets=True))
     position = draw.draw(st.integers(0, RECORD_BATCH_OVERHEAD) | st.integers(0, len(encoded) - 1))

@@ -95,8 +95,8 @@ def test_the_parts_are_those_of_raw_records_or_none(records: list[Record], choic
 
 def test_a_record_whose_value_has_any_negative_length_is_a_tombstone() -> None:
     data = bytearray(batch_of([Record(0, NOW, b"key", None)]).uncompressed())
-    assert data[-2:] == b"\x01\x00"  # 01: the value's length -1; 00: no headers
-    data[-2] = 0x4B  # the value's length is now -38
+    assert data[-2:] == b"\x01\x00"  # The byte 01 encodes -1, the length of a null value. The byte 00 means no headers.
+    data[-2] = 0x4B  # The byte 4B encodes -38, the new length of the value.
     parts = plain_parts(bytes(data), [0])
     assert parts is not None
     assert parts.has_tombstones

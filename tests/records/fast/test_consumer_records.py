@@ -74,7 +74,7 @@ def test_batches_of_many_records(count: int) -> None:
 def test_both_decoders_find_the_same_damage(given_: list[Record], data: st.DataObject | None) -> None:
     """Both decoders find the same damage.
 
-    The test changes up to three bytes after the CRC field. They are in the header's counts and times, or in the
+    The test changes up to three bytes after the CRC field of a batch. These bytes belong to the header or to the
     records.
     """
     encoded = bytearray(encode_batch(given_))
@@ -94,12 +94,13 @@ def crafted(content: bytes, count: int, last_offset_delta: int) -> RecordBatch:
 
 
 def test_a_length_of_three_bytes_is_not_read_as_two_bytes() -> None:
-    """A damaged record whose length has three bytes is found, even if the bytes also fit a length of two bytes.
+    """Both decoders read all three bytes of a record's length, and notice that the record is damaged.
 
-    If a decoder reads only two bytes of the length, each later field begins one byte too early, and the batch then
-    seems to consist of two intact records.
+    A decoder that reads only two bytes of the length begins each later field one byte too early. It then finds two
+    intact records in the batch.
     """
-    first = bytes(3) + VARINTS[8190] + bytes(8190) + bytes([0, 12])  # The last byte claims six headers.
+    # The last byte of the first record, 12, encodes the number of headers, 6. But the record ends before these headers.
+    first = bytes(3) + VARINTS[8190] + bytes(8190) + bytes([0, 12])
     second = bytes([10, 0, 0, 1, 1, 0])
     batch = crafted(VARINTS[len(first)] + first + second, count=2, last_offset_delta=1)
     assert "cannot be read" in str(readable_decoder(batch))
@@ -107,9 +108,10 @@ def test_a_length_of_three_bytes_is_not_read_as_two_bytes() -> None:
 
 
 def test_an_offset_delta_of_four_bytes_is_not_read_as_three_bytes() -> None:
-    """A damaged record without a number of headers is found, even if its bytes fit an offset delta of three bytes.
+    """Both decoders read all four bytes of an offset delta, and notice that the number of headers is missing.
 
-    A decoder that reads only three bytes of the offset delta takes the fourth byte, 1, for the length of the key.
+    A decoder that reads only three bytes of the offset delta uses the fourth byte as the length of the key. It then
+    finds an intact record.
     """
     record = bytes(2) + VARINTS[1 << 20] + bytes([1, 0])  # no key, and an empty value
     batch = crafted(VARINTS[len(record)] + record, count=1, last_offset_delta=1 << 20)

@@ -84,7 +84,7 @@ def test_log_append_time_stays_log_append_time() -> None:
     (record,) = read_records(down_convert(encode_batch([Record(timestamp=5)], log_append_time=9), 1, 0, PLENTY))
     assert (record.timestamp, record.timestamp_type) == (9, TimestampType.LOG_APPEND_TIME)
     old = parse_batch(down_convert(encode_batch([Record(timestamp=5)], log_append_time=9), 0, 0, PLENTY))
-    assert (old.magic, old.attributes) == (0, 0)  # Magic 0 has no timestamps and no bit for their type.
+    assert (old.magic, old.attributes) == (0, 0)  # Messages with magic 0 have no timestamp and no timestamp type.
 
 
 def test_old_messages_are_sent_unchanged() -> None:
@@ -157,7 +157,7 @@ def test_a_damaged_wrapper_is_not_converted_either() -> None:
     with pytest.raises(DamagedBatch):
         conversion(changed(data, len(data) - 1), 0, 0, PLENTY)
     damaged = changed(data, len(data) - 1)
-    assert down_convert(damaged, 1, 0, PLENTY) == damaged  # Magic 1 needs no conversion, so the bytes stay unchanged.
+    assert down_convert(damaged, 1, 0, PLENTY) == damaged  # The client can decode messages with magic 1.
 
 
 def test_records_that_cannot_be_read_end_the_messages() -> None:
@@ -176,9 +176,10 @@ def test_records_that_cannot_be_read_end_the_messages() -> None:
 
 
 def test_a_conversion_holds_one_batch_and_one_piece_in_memory() -> None:
-    """A conversion holds only one batch and one piece of the result in memory.
+    """During a conversion, the broker keeps only one batch and one piece of the result in memory.
 
-    Before a bug was fixed, it held the whole result until it was sent. 50 clients that read nothing then took 4 GB.
+    Before a bug was fixed, the broker kept the whole result in memory until the client had received it. For 50 clients
+    that did not read their responses, the broker needed 4 GB of memory.
     """
     data = b"".join(batches_of(*[500_000] * 40))
     measured = conversion(data, 1, 0, PLENTY)
@@ -204,7 +205,7 @@ def test_a_large_batch_is_converted_over_several_fetches() -> None:
 def test_a_record_larger_than_a_batch_s_share_is_converted_whole_and_not_copied() -> None:
     data = encode_batch([Record(key=b"k", value=bytes(3 * BATCH_SIZE)), Record(value=b"next")], codec=Codec.ZSTD)
     measured = conversion(data, 0, 0, 10)
-    assert measured.memory > DEFAULT_LIMIT  # the limit for the decompressed batch
+    assert measured.memory > DEFAULT_LIMIT  # `memory` includes DEFAULT_LIMIT bytes for the decompressed batch.
     (record,) = read_records(b"".join(measured.pieces()))
     assert (record.offset, record.key, record.value) == (0, b"k", bytes(3 * BATCH_SIZE))
     assert [type(piece) for piece in measured.pieces()] == [bytes, memoryview]

@@ -172,8 +172,8 @@ def test_batches_that_no_producer_may_send(magic: int) -> None:
 def test_a_thousand_wrappers_share_one_limit(magic: int, codec: Codec) -> None:
     """All wrappers of a message set share one limit for decompressed bytes.
 
-    Before a bug was fixed, the limit applied to each wrapper alone. 120 KiB of wrappers then held the log's lock for
-    half a minute.
+    A wrapper is a message that contains compressed messages. Before a bug was fixed, each wrapper had its own limit.
+    For wrappers with 120 KiB in total, the broker then held the log's lock for half a minute.
     """
     wrapper = encode_message_set([Record(value=bytes(10_000))], magic, codec)
     limit = 3 * len(encode_message_set([Record(value=bytes(10_000))], magic))
@@ -185,7 +185,7 @@ def test_a_thousand_wrappers_share_one_limit(magic: int, codec: Codec) -> None:
 def test_a_wrapper_of_very_many_messages_is_read_one_by_one() -> None:
     """A wrapper (a message that contains compressed messages) is decoded one message at a time.
 
-    Before a bug was fixed, all its messages became objects at once, so a wrapper of a few KB took a gigabyte of memory.
+    Before a bug was fixed, all its messages became objects at once, so a wrapper of a few KB needed 1 GB of memory.
     """
     inside = encode_message(0, 1, 0, 5, None, None) * 50_000
     wrapper = parse_batch(encode_message(0, 1, Codec.GZIP, 5, None, compress(Codec.GZIP, inside)))
@@ -272,7 +272,7 @@ def test_messages_v0_of_one_size_get_the_offsets_that_others_get(data: bytes) ->
 def test_every_flipped_byte_in_messages_of_one_size_is_noticed() -> None:
     good = _set_of_values(*[b"same"] * 3)
     length = len(good) // 3
-    for position in (at for at in range(len(good)) if at % length >= 8):  # all but the 8 bytes of each offset
+    for position in (at for at in range(len(good)) if at % length >= 8):  # all bytes except the offsets (8 bytes each)
         bad = bytearray(good)
         bad[position] ^= 1
         with pytest.raises(KafkaError):

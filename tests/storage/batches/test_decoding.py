@@ -89,9 +89,9 @@ def test_a_search_passes_over_records_that_nobody_can_read(log: Log, caplog: pyt
 
 
 def test_a_search_does_not_read_a_batch_that_is_too_large(log: Log, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A search by time returns the first offset of a compressed batch that is too large to read.
+    """A search by time does not read a batch that has too many records, and returns the batch's first offset.
 
-    The batch may contain millions of records. A consumer that starts at the batch's first offset misses no record.
+    The exact offset may be higher. A consumer that starts at the batch's first offset misses no record.
     """
     log.append(RecordBatch.parse(encode_batch([Record(timestamp=at, value=b"v" * 50) for at in (130, 140, 150)])))
     assert log.offset_for_timestamp(145) == (150, 14)

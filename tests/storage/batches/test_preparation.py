@@ -68,8 +68,8 @@ def stored(log: Log) -> bytes:
 def test_records_of_the_far_future_are_refused_with_their_places(log_at_now: LogAtNow, codec: Codec) -> None:
     """The log refuses records with timestamps far in the future, and the error lists their positions in the batch.
 
-    Retention deletes a segment when its newest record is old. One such timestamp would therefore keep a segment too
-    long.
+    Retention by time deletes a segment when its newest timestamp is old. With a timestamp in the year 3000, retention
+    would keep the segment until then.
     """
     log = log_at_now()
     errors = refused(log, encode_batch(at(NOW, LATEST + 1, -1, LATEST, 2**62), codec=codec))
@@ -144,7 +144,10 @@ def many_records(count: int, timestamp: int, key: bytes | None) -> RecordBatch:
 
 
 def test_the_check_of_a_batch_is_limited(log_at_now: LogAtNow, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The log refuses a batch with too many records if it has to read each record."""
+    """A compacted log refuses a batch that has more than MAX_BATCH_RECORDS records.
+
+    In a compacted log, each record must have a key. To check the keys, the log reads each record.
+    """
     monkeypatch.setattr(validation, "MAX_BATCH_RECORDS", 1_000)
     read = 0
 
@@ -161,7 +164,7 @@ def test_the_check_of_a_batch_is_limited(log_at_now: LogAtNow, monkeypatch: pyte
     assert error.value.code is ErrorCode.MESSAGE_TOO_LARGE
     assert read == 1_000
     log.append(many_records(1_000, NOW, b"k"))
-    log_at_now().append(many_records(2_000, NOW, None))  # In this topic, the log need not check single records.
+    log_at_now().append(many_records(2_000, NOW, None))  # This log is not compacted, so it does not check each record.
 
 
 def test_the_newest_of_very_many_records_is_refused_though_it_is_not_named(

@@ -1,4 +1,6 @@
-"""Tests of retention: the log deletes its oldest segments by time, by size, and for DeleteRecords.
+"""Tests of the deletion of old segments.
+
+The log deletes its oldest segments if they are too old, if the log is too large, or after a DeleteRecords request.
 
 A reader that has begun to read a segment can finish, even if the log deletes the segment in the meantime.
 """

@@ -37,10 +37,10 @@ def opened(directory: Path) -> tuple[LogManager, Cleaner]:
 def test_after_a_failed_swap_the_next_round_keeps_the_new_segment(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, target: str
 ) -> None:
-    """If the cleaner fails to rename an old or a new segment, the next round keeps the new segment.
+    """If the cleaner cannot rename a segment's file, its next round does not delete the compacted records.
 
-    Before a bug was fixed, the log used the new segment under its temporary name, which ends with `.swap`. The next
-    round gave its own new file the same name, and then deleted this file.
+    Before a bug was fixed, the compacted segment kept its temporary name, which ends with `.swap`. The next round
+    gave a second file this name, and then deleted the file.
     """
     logs, cleaner = opened(tmp_path)
     log = logs.create(NAME, CONFIG, uuid4())
@@ -84,10 +84,10 @@ def early(log: Log) -> list[bytes | None]:
 
 
 def test_a_topic_created_again_after_a_restart_is_compacted_from_offset_0(tmp_path: Path) -> None:
-    """The cleaner starts at offset 0 of a topic that was created again.
+    """The cleaner starts at offset 0 of a topic that was deleted and created again.
 
-    Before a bug was fixed, it started at the cleaner's position in the deleted topic's log. It removed a key's
-    tombstone, but kept an older value of the key below this position. So a deleted key had a value again.
+    Before a bug was fixed, the cleaner started at the offset where it had stopped in the deleted topic. A key whose
+    records were all below this offset kept its old values.
     """
     logs, cleaner = opened(tmp_path)
     fill(logs.create(NAME, CONFIG, uuid4()), 40)
@@ -246,5 +246,5 @@ def test_a_log_that_cannot_be_compacted_is_tried_again(
     fill(log)
     size = log.size
     cleaner.run()
-    assert log.size < size  # After a success, the cleaner compacts this log again without a pause.
+    assert log.size < size  # The cleaner pauses only after a failure.
     logs.close()

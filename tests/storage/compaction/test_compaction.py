@@ -1,4 +1,4 @@
-"""Tests of compaction: its result is compared with a dict, and a crash comes at every step."""
+"""Tests of compaction: the log keeps the newest value of each key, even if the broker crashes during compaction."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def compact(log: Log, *, first_dirty: int = 0, now: int = 0, memory: int = 1_000
 
 
 def table(log: Log) -> dict[bytes, bytes]:
-    """Return the newest value of each key that a reader of the whole log gets."""
+    """Return the newest value of each key in the log. The result does not contain deleted keys."""
     found: dict[bytes, bytes] = {}
     for record in read_all(log):
         assert record.key is not None
@@ -134,7 +134,7 @@ def test_small_neighbors_become_one_segment(log: Log) -> None:
     first_dirty = compact(log)
     assert first_dirty == log.segments[-1].base_offset
     assert cleanable(log, first_dirty, 0) is None
-    compact(log)  # Each round groups the segments by their current sizes.
+    compact(log)  # The first round has made the segments small. The second round merges them.
     assert len(log.segments) == 2
 
 
@@ -315,7 +315,7 @@ def test_the_cleaner_cleans_all_logs_and_stores_its_positions(tmp_path: Path) ->
     dirty = read_offsets(tmp_path / "cleaner-offset-checkpoint")
     assert dirty == {name: log.segments[-1].base_offset for name, log in logs.items() if name in names}
     keys = [[record.key for record in read_all(log)] for _, log in logs.items()]
-    assert [len(each) for each in keys] == [80, 20, 20]  # Two logs are compacted, except their active segments.
+    assert [len(each) for each in keys] == [80, 20, 20]  # The first log is not compacted.
     logs.close()
 
 

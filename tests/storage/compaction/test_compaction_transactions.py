@@ -1,4 +1,4 @@
-"""Tests of compaction with transactions: afterwards a consumer with read_committed reads the same last values."""
+"""Tests of compaction with transactions: compaction does not change the last committed value of any key."""
 
 from __future__ import annotations
 

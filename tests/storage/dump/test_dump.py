@@ -115,7 +115,7 @@ def test_bytes_that_are_not_a_batch_end_the_dump(junk: bytes, write: Write) -> N
 def test_zeros_up_to_the_end_are_explained_as_preallocated_space(write: Write) -> None:
     """The dump explains zeros at the end of a log as preallocated space.
 
-    Before a bug was fixed, it reported them as "12 bytes" of "a message of magic 0".
+    Before a bug was fixed, the dump reported the zeros as a message with magic 0 and 12 bytes.
     """
     ((position, why),) = damages(write(batch(0), bytes(1 << 20)))
     assert position == len(batch(0))
@@ -182,9 +182,9 @@ def index_of(path: Path, *entries: tuple[int, int], padding: int = 0, form: str 
 
 @pytest.fixture
 def log(write: Write) -> tuple[Path, int]:
-    """Return the path of a log, and the size of each of its five batches.
+    """Return the path of a log that has five batches of equal size, and the size of one batch in bytes.
 
-    The offsets are 400 to 414, and the timestamps are 1000 + 10 * n.
+    The offsets are 400 to 414. The timestamps of the five batches are 1000, 1010, 1020, 1030 and 1040.
     """
     batches = [
         encode_batch([Record(timestamp=1000 + 10 * n, value=b"x")] * 3, base_offset=400 + 3 * n) for n in range(5)

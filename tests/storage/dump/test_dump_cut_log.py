@@ -1,4 +1,4 @@
-"""Tests of the dump of an index whose log is missing, in part or as a whole."""
+"""Tests that dump an index file while the log file of its segment is missing or too short."""
 
 from pathlib import Path
 from struct import pack
@@ -17,9 +17,9 @@ SIZE = len(BATCHES[0])
 
 @pytest.fixture
 def partition(tmp_path: Path) -> Path:
-    """Return a directory with one segment.
+    """Return a directory with one segment, whose log file contains only the first two of 300 batches.
 
-    The indexes of the segment have an entry for each batch, but its log contains only the first two batches.
+    The segment's offset index and time index still have entries for the other 298 batches.
     """
     log = tmp_path / "00000000000000000000.log"
     log.write_bytes(b"".join(BATCHES[:2]))
@@ -34,9 +34,9 @@ def damages(path: Path, *, verify: bool = True) -> list[str]:
 
 @pytest.mark.parametrize("verify", [True, False])
 def test_a_cut_names_the_first_few_entries_and_how_many_there_are(partition: Path, *, verify: bool) -> None:
-    """The dump names the first few index entries without a batch, and the number of the others.
+    """If the log is cut, the dump names a few index entries without a batch, and the number of further entries.
 
-    Before a bug was fixed, it printed one line for each such entry.
+    Before a bug was fixed, the dump printed one line for each index entry without a batch.
     """
     index = partition / "00000000000000000000.index"
     lines = damages(index, verify=verify)
@@ -44,7 +44,8 @@ def test_a_cut_names_the_first_few_entries_and_how_many_there_are(partition: Pat
     assert f"position {2 * SIZE} of the log" in lines[0]
     assert lines[-1] == (
         f"{index}: damaged at position {8 * (1 + FEW)}: "
-        f"{ENTRIES - 2 - FEW} more entries from this position on cannot be found in the log"
+        f"the log does not contain the batches of {ENTRIES - 2 - FEW} more entries; "
+        "the first of these entries is at this position"
     )
     assert len([entry for entry in dump([index], DumpOptions()) if entry.kind == "index_entry"]) == ENTRIES - 1
 

@@ -1,4 +1,7 @@
-"""Tests of the tree view: a segment contains batches, and a batch contains records. The sizes of the parts add up."""
+"""Tests of the tree view: a segment contains batches, and a batch contains records.
+
+The sum of the sizes of all batches in a segment is the size of the segment.
+"""
 
 from __future__ import annotations
 

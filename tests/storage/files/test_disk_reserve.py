@@ -1,4 +1,7 @@
-"""Tests of the disk space that the broker reserves for its own writes, and of requests that a full disk refuses."""
+"""Tests of the disk space that the broker reserves for its own writes.
+
+While the disk is full, the broker refuses the records of producers.
+"""
 
 from __future__ import annotations
 

@@ -11,11 +11,11 @@ a log file of several batches. Then it damages copies of this file in two ways:
 The check recovers each damaged log twice. Both recoveries must have the same result. The batches that recovery keeps
 must be unchanged.
 
-The leader epoch of a record batch (bytes 12 to 15 of the batch) is an exception. No CRC covers these bytes, so recovery
-keeps a batch with a changed leader epoch. The records of this batch are unchanged.
+If the changed byte is in the leader epoch of a record batch (bytes 12 to 15 of the batch), recovery must keep all
+batches of the file. No CRC covers the leader epoch, and the records are unchanged.
 
-`python -m tests.storage.recovery.damage --flips 10000` checks everything, and prints one line for each format.
-`test_recovery_damage.py` checks a sample.
+The command `python -m tests.storage.recovery.damage --flips 10000` checks all cut copies and 10,000 changed copies for
+each format. It prints one line for each format. The tests in `test_recovery_damage.py` check fewer copies.
 """
 
 from __future__ import annotations
@@ -88,15 +88,15 @@ def write_original(directory: Path, name: str) -> Original:
 
 
 def cuts(original: Original) -> Iterator[tuple[bytes, int]]:
-    """Yield the file shortened to each possible length, with the number of batches that recovery must keep."""
+    """Yield a pair for each possible length: a cut copy, and the number of batches that recovery must keep in it."""
     for length in range(len(original.data) + 1):
         yield original.data[:length], original.batches_before(length)
 
 
 def flips(original: Original, count: int, seed: int = 0) -> Iterator[tuple[bytes, int]]:
-    """Yield `count` files with one changed byte each, and the number of batches that recovery must keep.
+    """Yield `count` pairs: a copy with one changed byte, and the number of batches that recovery must keep in it.
 
-    Each position is changed once, in a random order. Further changes have random positions.
+    The position of the changed byte is random. No position is used twice before each position has been used once.
     """
     choose = random.Random(seed)
     places = list(range(len(original.data)))
@@ -136,10 +136,12 @@ def side_files(directory: Path) -> list[Path]:
 
 
 def run(name: str, flip_count: int, cut_step: int = 1) -> tuple[int, int, int]:
-    """Recover many damaged copies of a log in the format `name`, and check what recovery keeps.
+    """Recover many damaged copies of a log in the format `name`, and check which batches recovery keeps.
 
-    The copies are cut at every `cut_step`th length, and `flip_count` copies have one changed byte. Return the numbers
-    of cut copies, of changed copies, and of the `.cut` files in which recovery saved damaged bytes.
+    If `cut_step` is 3, the cut copies have 0, 3, 6, ... bytes. `flip_count` is the number of changed copies.
+
+    Return three numbers: the cut copies, the changed copies, and the `.cut` files, in which recovery saves damaged
+    bytes.
     """
     with tempfile.TemporaryDirectory(dir=MEMORY) as temporary:
         directory, done, kept_files = Path(temporary), [0, 0], 0

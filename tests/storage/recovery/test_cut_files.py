@@ -106,7 +106,8 @@ def test_readers_of_committed_records_do_not_need_the_file_of_a_transaction_inde
     for marker in (COMMIT, ABORT, COMMIT, ABORT):
         writer = Writer(log, 1)
         writer.sequence = log.log_end_offset // 2
-        writer.write(first_timestamp=now_ms())  # Markers also have the current time, so the log does not roll.
+        # If the record were much older than the transaction marker, the log would begin a new segment for the marker.
+        writer.write(first_timestamp=now_ms())
         writer.end(marker)
     assert committed_offsets(log) == [0, 4]
     log.flush()

@@ -73,9 +73,9 @@ FIELDS = {"payload": 80, "length": 9, "magic": 16, "crc": 17, "count": 60}
 def test_a_reader_of_a_running_broker_gets_past_a_damaged_batch(
     data: DataDirectory, caplog: pytest.LogCaptureFixture, number: int, field: str
 ) -> None:
-    """A reader gets past a damaged batch of a running broker.
+    """If a batch is damaged while the broker runs, a reader still gets the records after this batch.
 
-    Before a bug was fixed, the reader never got past it. The log has ten batches in three segments.
+    Before a bug was fixed, the reader could not read these records. The log has ten batches in three segments.
     """
     log = filled(data)
     path = log.segments[number // 4].path
@@ -158,12 +158,12 @@ def test_transactions_stay_as_they_are_in_a_repaired_segment(data: DataDirectory
 def test_healthy_readers_are_not_slowed_down_by_checks() -> None:
     reads = RepeatedReads()
     assert not any(reads.is_due(offset) for offset in range(1_000))
-    assert [reads.is_due(5_000) for _ in range(16)].count(True) == 4  # The 2nd, 4th, 8th and 16th reads are due.
+    assert [reads.is_due(5_000) for _ in range(16)].count(True) == 4  # The broker checks reads 2, 4, 8 and 16.
     assert [reads.is_due(6_000) for _ in range(15)].count(True) == 3
     for offset in range(OFFSETS_KEPT):
         reads.is_due(offset)
     # `reads` counts the reads at OFFSETS_KEPT offsets only, so it has deleted the count of offset 6000. With the old
-    # count, the next read would be the 16th, which is due.
+    # count, the next read would be the 16th, and the broker would check it.
     assert not reads.is_due(6_000)
     assert not reads.is_due(5_000)
 
@@ -214,7 +214,7 @@ def transactions(open_log: LogMaker) -> Log:
     log = open_log(index_interval_bytes=100)
     writer = Writer(log, 7)
     for number in range(20):
-        # With a much older timestamp, the log would begin a new segment for the transaction marker.
+        # If the record were much older than the transaction marker, the log would begin a new segment for the marker.
         writer.write(1, first_timestamp=now_ms())
         writer.end(ABORT if number % 2 else COMMIT)
     log.flush()
@@ -267,9 +267,9 @@ def test_a_wrong_entry_of_the_offset_index_hides_no_aborted_transaction(open_log
 
 
 def test_a_batch_that_cannot_be_decoded_for_lack_of_records(open_log: LogMaker) -> None:
-    """Readers get all records, even if the damaged length of a batch points after the end of the log.
+    """Readers get all records, even if the length in a batch's header is damaged and greater than the whole log.
 
-    A read at an offset after the end of the log still raises the usual error.
+    In the same log, a read at an offset above the log end offset fails with OFFSET_OUT_OF_RANGE.
     """
     log = open_log()
     for _ in range(3):

@@ -1,6 +1,6 @@
 """Tests of recovery from cut files and from changed bytes.
 
-The command `python -m tests.storage.recovery.damage` damages logs in many more ways.
+The command `python -m tests.storage.recovery.damage` checks recovery with many more damaged logs than these tests.
 """
 
 from __future__ import annotations

@@ -57,7 +57,7 @@ def write(directory: Path, happened: list[Event]) -> bytes:
 
 
 def replay(state: ProducerState, data: bytes, numbers: slice) -> ProducerState:
-    """Add the batches of `data` whose numbers are in the range `numbers` to `state`. Return the state."""
+    """Update `state` with the batches that the slice `numbers` selects from `data`. Return `state`."""
     for batch in list(iter_batches(data))[numbers]:
         assert isinstance(batch, RecordBatch)
         state.replay(batch)
@@ -78,7 +78,7 @@ def test_a_recovered_log_knows_its_producers_as_if_it_had_replayed_all(
             path = snapshot_path(directory, list(iter_batches(data))[begin].base_offset)
             replay(ProducerState(0), data, slice(begin)).write_snapshot(path)
             if any(kind != "idempotent" for kind, _, _ in happened):
-                begin = 0  # Rebuilding the transaction index requires the state at the segment's start.
+                begin = 0  # Recovery reads the whole segment to rebuild its transaction index.
             else:
                 state.load_snapshot(path)
         expected = replay(state, data, slice(begin, None))

@@ -99,10 +99,7 @@ def test_a_reader_hung_at_a_damaged_batch_whose_successors_are_intact(
 
 
 def flip_back(data: DataDirectory, number: int) -> Callable[[], None]:
-    """Undo the damage to the batch `number` and to the file's modification time.
-
-    Return a function that damages the batch again.
-    """
+    """Undo the damage to the batch with the number `number`. Return a function that damages this batch again."""
     path, position = data.segments()[number // 4], number % 4 * SIZE + 70
     flip(path, position)
     return lambda: flip(path, position)
@@ -202,7 +199,8 @@ def test_a_lost_end_of_more_offsets_than_a_batch_can_have(open_log: LogMaker) ->
     filled(open_log, 1)
     far, log = 2**40, open_log(clean=False, recovery_point=2**40)
     assert (offsets(log), log.log_end_offset) == ([0, 1], far)
-    assert steps(log) == [0, 2, 2**31 - 1]  # The fetches at 2 and 2**31 - 1 return empty batches of two segments.
+    # The fetch at offset 2 and the fetch at offset 2**31 - 1 each return one batch without records.
+    assert steps(log) == [0, 2, 2**31 - 1]
     assert log.append(batch(1)).base_offset == far
     log = open_log(clean=False, recovery_point=far)
     assert (offsets(log), log.log_end_offset) == ([0, 1, far], far + 1)
@@ -210,10 +208,9 @@ def test_a_lost_end_of_more_offsets_than_a_batch_can_have(open_log: LogMaker) ->
 
 
 def test_the_epoch_of_an_empty_batch_is_that_of_its_neighbors(open_log: LogMaker) -> None:
-    """Recovery puts an empty batch in the place of a damaged one.
+    """Recovery replaces a damaged batch with an empty batch, which has the same leader epoch.
 
-    The empty batch has the leader epoch of its neighbors. With a different epoch, a Kafka broker that opens the log
-    later would remove leader epochs.
+    Recovery takes the leader epoch from an intact batch next to the damaged batch.
     """
     for number in range(4):
         log = open_log(clean=False)

@@ -29,7 +29,7 @@ def test_an_intact_segment_ends_after_its_last_batch(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("cut", [1, 30, 61, SIZE - 1])
 def test_a_segment_that_ends_inside_a_batch_ends_before_it(tmp_path: Path, cut: int) -> None:
-    """As in the example in the docstring of `scanning`, the third batch is incomplete."""
+    """If the third batch of a segment is incomplete, the scan ends after the second batch."""
     segment = segment_of(tmp_path, 0, 10, 20)
     segment.file.truncate(2 * SIZE + cut)
     assert recover(segment) == Recovered(20, is_damaged=True, has_transactions=False)

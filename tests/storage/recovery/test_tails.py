@@ -100,9 +100,9 @@ def test_half_a_batch_in_front_of_the_zeros_is_damage(open_log: LogMaker, caplog
 
 
 def test_zeros_that_nobody_allocated_are_reported(open_log: LogMaker, caplog: pytest.LogCaptureFixture) -> None:
-    """The broker reports zeros at the end of a file that it has not preallocated.
+    """If a log file was not preallocated but ends with zeros, the broker logs a warning.
 
-    A power cut can cause such zeros: the file's size has grown, but its data was never written.
+    A power cut can cause these zeros: the new size of the file is on the disk, but the new data is not.
     """
     log = fill(open_log(), 2)
     os.truncate(log.segments[0].path, SIZE)

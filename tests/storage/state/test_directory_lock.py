@@ -112,7 +112,7 @@ def test_a_broker_writes_nothing_into_a_directory_that_took_the_place_of_its_own
     assert refused.value.code is ErrorCode.KAFKA_STORAGE_ERROR
     assert len(read_all(log)) == 3
     old.close()
-    assert "the broker writes nothing into the directory" in caplog.text
+    assert "the broker stops and writes nothing more into the directory" in caplog.text
     assert {path: path.stat().st_mtime_ns for path in data.rglob("*")} == before
     new.close()
 

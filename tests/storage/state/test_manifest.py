@@ -108,7 +108,8 @@ def test_an_index_that_a_reader_has_rebuilt_is_not_reported_at_the_next_start(
     data: DataDirectory, caplog: pytest.LogCaptureFixture
 ) -> None:
     config = LogConfig(segment_bytes=2_000, index_interval_bytes=200)
-    for first in (0, 5):  # After the restart the broker does not know how many bytes follow the last index entry.
+    # The loop starts the log twice. A restarted log does not know how many bytes follow its last index entry.
+    for first in (0, 5):
         log = data.start(config)
         for number in range(first, 5 * first + 5):
             log.append(batch(2, first_timestamp=now_ms() + 10 * number))
@@ -142,10 +143,10 @@ def test_a_new_log_is_not_damage(data: DataDirectory, caplog: pytest.LogCaptureF
 def test_a_compacted_log_with_gaps_keeps_its_records_when_its_policy_changes(
     data: DataDirectory, without_manifest: bool
 ) -> None:
-    """A compacted log with gaps keeps its records if its cleanup policy changes before a start.
+    """A compacted log with gaps keeps its records if the broker restarts and the log has another cleanup policy.
 
-    Before a bug was fixed, the broker emptied the log when it started. The log end offset fell from 130 to 0, and the
-    log assigned the same offsets again.
+    Before a bug was fixed, the broker removed all records of the log when it restarted. The log end offset fell from
+    130 to 0, and the log assigned the same offsets again.
     """
     log = data.start(COMPACTED)
     for number in range(130):
@@ -274,9 +275,9 @@ def test_a_changed_identity_is_refused(data: DataDirectory) -> None:
 
 
 def test_the_error_names_a_directory_that_has_the_name_of_a_snapshot(data: DataDirectory) -> None:
-    """If a directory has the name of a snapshot, the start fails, and the error names the directory.
+    """If a directory has the name of a snapshot file, the broker does not start, and the error names the directory.
 
-    Before a bug was fixed, the broker started, but each of its stops failed.
+    Before a bug was fixed, the broker started, but each attempt to stop the broker failed.
     """
     fill(data.start())
     data.stop()

@@ -112,7 +112,7 @@ def test_a_damaged_identity_is_refused(data: Path, junk: str) -> None:
     # When the first attempt fails, it releases the lock of the data directory. Otherwise the second attempt would fail
     # because of the lock, and not because of the damaged file.
     for _ in range(2):
-        with pytest.raises(DataDirectoryError, match=r"meta\.properties.*put the file back"):
+        with pytest.raises(DataDirectoryError, match=r"meta\.properties.*Put the file back"):
             LogManager(data)
 
 

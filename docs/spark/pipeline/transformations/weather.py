@@ -11,7 +11,7 @@ servers = os.environ["HMB_BOOTSTRAP_SERVERS"]
 
 @pipelines.table
 def readings() -> DataFrame:
-    """A streaming table: each update of the pipeline appends the new records of the topic."""
+    """A streaming table. Each update of the pipeline appends the new records of the topic to this table."""
     records = spark.readStream.format("hmb").option("kafka.bootstrap.servers", servers).option("subscribe", "weather")
     columns = ("CAST(key AS STRING) AS city", "CAST(CAST(value AS STRING) AS DOUBLE) AS celsius")
     return records.option("startingOffsets", "earliest").load().selectExpr(*columns)

@@ -114,7 +114,7 @@ class GroupResource:
         if not name:
             raise KafkaError(
                 ErrorCode.INVALID_REQUEST,
-                "the name of the group is empty; the broker's settings group.* are the defaults for all groups",
+                "the name of the group is empty; alter the broker's group.* settings to change the defaults",
             )
         self._name = name
         self._broker = broker

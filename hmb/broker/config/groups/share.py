@@ -147,7 +147,7 @@ def duration_ms(text: str) -> int:
     """Return the duration in a value such as `by_duration:PT1H30M` (ISO 8601), in ms. Raises ConfigError."""
     found = DURATION.fullmatch(text.removeprefix(BY_DURATION)) if text.startswith(BY_DURATION) else None
     if found is None or not any(found.groups()):
-        why = "must be earliest, latest or by_duration:, followed by a duration like P1D or PT1H30M"
+        why = "the value must be earliest, latest or by_duration:, followed by a duration like P1D or PT1H30M"
         raise ConfigError(why, "share.auto.offset.reset", text)
     days, hours, minutes, seconds = (float(number or 0) for number in found.groups())
     return round((((days * 24 + hours) * 60 + minutes) * 60 + seconds) * 1000)

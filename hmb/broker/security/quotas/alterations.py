@@ -20,7 +20,7 @@ from hmb.security.ip_addresses import addresses_of
 Component = DescribeClientQuotasRequest.ComponentData
 MAX_QUOTAS = 10_000  # a broker stores the quotas of at most this number of entities
 LONGEST_NAME = 1000  # characters
-FRACTION = 1e-6  # a number is whole if it is this close to a whole number
+FRACTION = 1e-6  # a number counts as whole if its fraction is at most this value, for example 5.0000001
 WHOLE = {  # the quotas that are whole numbers, with their greatest value
     QuotaKey.PRODUCER_BYTE_RATE: INT64_MAX,
     QuotaKey.CONSUMER_BYTE_RATE: INT64_MAX,
@@ -156,8 +156,8 @@ def _condition(component: Component) -> Callable[[str | None], bool]:
         raise KafkaError(ErrorCode.INVALID_REQUEST, f"Unknown match type {component.match_type}")
     match = QuotaMatch(component.match_type)
     if (wanted is None) == (match is QuotaMatch.EXACT):
-        needs = "needs a name" if wanted is None else "has no name"
-        raise KafkaError(ErrorCode.INVALID_REQUEST, f"The match type {match.name} {needs} to match.")
+        needs = "a name" if wanted is None else "no name"
+        raise KafkaError(ErrorCode.INVALID_REQUEST, f"A filter component of match type {match.name} must have {needs}.")
     if match is QuotaMatch.SPECIFIED:
         return lambda name: True
     return lambda name: name == wanted

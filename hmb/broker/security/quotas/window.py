@@ -143,7 +143,7 @@ class TokenBucket:
     """
 
     size: WindowSize
-    tokens: float | None = None  # None before the first use: the bucket is full.
+    tokens: float | None = None  # the number of tokens in the bucket; None for a new bucket, which is full
     last_ms: int = 0  # the moment (ms) at which `tokens` was computed
 
     def take(self, count: float, quota: float, now_ms: int) -> None:

@@ -65,7 +65,7 @@ def check_unsecured(expected: ExpectedClaims, text: str) -> Token:
     """Check the claims of a token that has no signature. Raises TokenError."""
     try:
         if jwt.get_unverified_header(text).get("alg") != "none" or not text.endswith("."):
-            raise TokenError("the settings require a token with the algorithm none and without a signature")
+            raise TokenError('the settings require a token without a signature, so "alg" in its header must be "none"')
         options = _options(expected)
         options["options"] |= {"verify_signature": False, **dict.fromkeys(CLAIM_CHECKS, True)}
         if not expected.audiences:

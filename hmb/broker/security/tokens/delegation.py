@@ -39,10 +39,10 @@ if TYPE_CHECKING:
     from hmb.security.scram import ScramCredential, ScramMechanism
 
 MAX_TOKENS = 10_000  # a broker stores at most this number of tokens
-MAX_TOKENS_OF_REQUESTER = 1_000  # the tokens that one user may create, so that tokens are left for all others
-MAX_RENEWERS = 100
-LONGEST_NAME = 1_000  # characters of a principal
-LONGEST_NAMES = 10_000  # characters of all principals in a token
+MAX_TOKENS_OF_REQUESTER = 1_000  # a broker stores at most this number of tokens that one user has created
+MAX_RENEWERS = 100  # a token has at most this number of renewers
+LONGEST_NAME = 1_000  # a principal has at most this number of characters
+LONGEST_NAMES = 10_000  # all principals in a token together have at most this number of characters
 
 
 KEYS: dict[str, Any] = {key.name: key for key in TOKENS}
@@ -64,7 +64,7 @@ class TokenSettings(Settings):
         }
         settings = cls(**values)
         if settings.secret_key and settings.expiry_time > settings.max_lifetime:
-            problem = "must be at most delegation.token.max.lifetime.ms"
+            problem = "the value must be at most delegation.token.max.lifetime.ms"
             raise ConfigError(problem, "delegation.token.expiry.time.ms", str(settings.expiry_time))
         return settings
 
@@ -75,7 +75,9 @@ class DelegationTokens:
     def __init__(self, store: SecurityStore, settings: TokenSettings, now: Callable[[], int]) -> None:
         """`now` returns the time in ms."""
         self._store, self._settings, self._now = store, settings, now
-        self._credentials: dict[tuple[ScramMechanism, str], ScramCredential] = {}  # filled by logins
+        # A cache: (mechanism, token id) -> credential. The method `find` adds a token's credential when a client first
+        # uses the token to log in.
+        self._credentials: dict[tuple[ScramMechanism, str], ScramCredential] = {}
 
     @property
     def check_interval(self) -> float:

@@ -72,7 +72,7 @@ def is_rebalancing(answer: Any) -> bool:
 def joined(name: str = "member", **options: Any) -> list[Step]:
     """Return the steps in which a single member joins its group.
 
-    The steps do not include SyncGroup. The generation is 1 after them.
+    The steps do not include SyncGroup. After these steps, the group is in generation 1.
     """
     return [
         Step(join(**options), capture={name: member_of}),
@@ -81,7 +81,7 @@ def joined(name: str = "member", **options: Any) -> list[Step]:
 
 
 def stable(name: str = "member", **options: Any) -> list[Step]:
-    """Return the steps after which a single member has an assignment."""
+    """Return the steps in which a single member joins its group and gets an assignment."""
     protocol = {
         "protocol_type": options.get("protocol_type", "consumer"),
         "protocol_name": next(iter(options.get("protocols", RANGE))),
@@ -90,7 +90,7 @@ def stable(name: str = "member", **options: Any) -> list[Step]:
 
 
 def static(instance: str = "instance") -> list[Step]:
-    """Return the steps after which a single static member has an assignment."""
+    """Return the steps in which a single static member joins its group and gets an assignment."""
     return [
         Step(join(group_instance_id=instance), capture={"member": member_of}),
         Step(sync(captured("member"), group_instance_id=instance)),
@@ -98,7 +98,7 @@ def static(instance: str = "instance") -> list[Step]:
 
 
 def emptied() -> list[Step]:
-    """Return the steps after which the only member has left its group."""
+    """Return the steps in which a single member joins its group, gets an assignment, and leaves the group."""
     return [*stable(), Step(leave(Leaver(member_id=captured("member"))))]
 
 

@@ -1,4 +1,4 @@
-"""Test cases for JoinGroup: invalid ids, timeouts and protocols, static members, and the protocol of two members."""
+"""Test cases for JoinGroup: invalid ids, timeouts and protocols, static members, and groups with two members."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Test cases for the online migration: classic groups that become KIP-848 groups, mixed groups, and the way back.
+"""Test cases for the online migration: upgrades from classic to KIP-848 groups, mixed groups, and downgrades.
 
 In each case, one member with the classic protocol is in a Stable group, in generation 1, and owns all partitions of a
 topic with three partitions. Most cases then let a member with the KIP-848 protocol join.
@@ -52,7 +52,7 @@ NEWEST = {
 
 
 def owning(**options: Any) -> list[Step]:
-    """Return the steps after which a single member owns all partitions of topic "three"."""
+    """Return the steps in which a single member joins its group and gets all partitions of topic "three"."""
     protocol = {
         "protocol_type": options.get("protocol_type", "consumer"),
         "protocol_name": next(iter(options.get("protocols", RANGE))),

@@ -1,10 +1,11 @@
 """Test cases for authorization: one request of each API, as users with different ACLs (see ../permissions.py).
 
-`request_of` makes the request of any API from its message class, so a new API of HMB is compared with Kafka
-without further code. A request names three resources wherever it can name several:
-- `open`: some users have permissions only for resources whose names begin with this word
-- `secret`: it exists, and only users with permissions for everything may see it
-- `missing`: it does not exist. A broker must not reveal the difference between `secret` and `missing`.
+The function `request_of` makes the request of any API from its message class, so a new API of HMB needs no further
+code. A list of topics, groups or transactional ids in a request usually contains three names:
+- `open`: This resource exists. Some users have permissions only for resources whose names begin with `open`.
+- `secret`: This resource exists. Only users with permissions for all resources may see it.
+- `missing`: This resource does not exist. If a user may not see `secret`, the broker must not reveal to this user that
+  `secret` exists and `missing` does not.
 
 The requests change as little as possible, so that all comparisons can use the same topics and groups.
 """
@@ -190,10 +191,10 @@ def _struct(struct: type[Struct], version: int, values: Values, own: Values = NO
 
 
 def _value(value: Any, field: Any, version: int, values: Values) -> Any:
-    """Return the value that a field of a request gets.
+    """Convert the parameter `value` to a value for a field of a request.
 
-    If the field contains a list of structs, each item of the list `value` is replaced by a struct. A text in `value` is
-    the name of a topic or a group. A dict contains the values of the struct's fields.
+    If the field contains a list of structs, the function converts each item of the list `value` to a struct. An item is
+    a dict of the struct's fields, or the name of a topic or a group.
     """
     if not isinstance(value, list) or field.item is None or field.item.struct is None:
         return value
@@ -202,7 +203,10 @@ def _value(value: Any, field: Any, version: int, values: Values) -> Any:
 
 
 def _naming(struct: type[Struct], version: int, name: str) -> Values:
-    """Return a dict that contains one field of a struct: the field for the name or the id of a topic or a group."""
+    """Return a dict with the field that identifies a topic or a group in a struct.
+
+    The field contains the name. If the struct has no field for the name in this version, the field is the topic id.
+    """
     for field in ("name", "topic", "topic_name", "group_id"):
         if field in struct.fields and version in version_range(struct.fields[field].versions):
             return {field: name}
@@ -210,7 +214,7 @@ def _naming(struct: type[Struct], version: int, name: str) -> Values:
 
 
 def cases_of(api: ApiKey, what: str, values: Values, versions: str) -> Iterator[Case]:
-    """Yield a case for each user of an API."""
+    """Yield one test case for each test user of an API. The test users have different ACLs."""
     topics = {name: Topic() for name in OF_EACH[:2]} if api == ApiKey.DELETE_TOPICS else {}
     message: Callable[[int], Any] = partial(request_of, api, values=values)
     for user in users_of(api):
@@ -225,7 +229,7 @@ def _order(api: ApiKey) -> tuple[bool, bool, ApiKey]:
 
 
 def described_cases() -> Iterator[Case]:
-    """Yield cases that describe a consumer group. A member of this group reads the topic `secret`."""
+    """Yield test cases for ConsumerGroupDescribe. A member of the described group subscribes to the topic `secret`."""
     api = ApiKey.CONSUMER_GROUP_DESCRIBE
     join = consumer_join(group_id=GROUP_ID, subscribed_topic_names=["secret"])
     message: Any = partial(request_of, api, values={"group_ids": [GROUP_ID]})
@@ -235,7 +239,7 @@ def described_cases() -> Iterator[Case]:
 
 
 def share_offsets_cases() -> Iterator[Case]:
-    """Yield cases that request offsets of a share group. The group exists, but does not read the requested topics."""
+    """Yield test cases for DescribeShareGroupOffsets. The group exists, but does not read the requested topics."""
     api = ApiKey.DESCRIBE_SHARE_GROUP_OFFSETS
     message: Any = partial(request_of, api, values={"groups": [{"group_id": GROUP_ID}]})
     for user in users_of(api):

@@ -145,9 +145,10 @@ def fetched(topic: str = "<name>") -> FetchRequest:
 
 
 def stored(name: str, *data: bytes | None, versions: str = "13", topic: str = "<name>") -> Case:
-    """Make a test case that sends each item of `data` in one request, and then reads the log.
+    """Make a test case that sends a Produce request for each item of `data`, and then reads the log.
 
-    Several versions may share a topic. Each version then appends to it.
+    By default, each comparison has its own topic. If the parameter `topic` is the name of a topic, the comparisons of
+    all API versions append to this topic.
     """
     steps = [Step(to(topic, each), seconds=FOREVER if each is None else ENOUGH) for each in data]
     topics = OWN if topic == "<name>" else {}

@@ -29,7 +29,9 @@ class Topic:
         return found
 
     def _forget(self):
-        pass  # The messages stay in the list. Only `retained` subtracts the messages that all subscribers have read.
+        # The method should remove the messages that all subscribers have read. Instead, the list keeps these messages,
+        # and `retained` does not count them.
+        pass
 
     def poll(self, name):
         with self.changed:

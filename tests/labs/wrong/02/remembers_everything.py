@@ -27,7 +27,7 @@ class Receiver:
 
     def receive(self, number, message):
         if number in self.seen:
-            return  # The message is a copy: it was already processed, and its answer was lost.
+            return  # The receiver has processed this message before. The sender repeats it because the answer was lost.
         self.process(message)
         self.seen.add(number)
 

@@ -1,4 +1,4 @@
-"""A wrong answer to lab 3: the watermark is the newest event time, without the lateness."""
+"""A wrong answer to lab 3: `final_windows` compares windows with the newest event time instead of the watermark."""
 
 from collections import Counter
 

@@ -1,4 +1,4 @@
-"""A wrong answer to lab 6: `find_batch` returns the batch after a gap, which does not contain the offset."""
+"""A wrong answer to lab 6: if no batch contains the offset, `find_batch` returns the next batch instead of None."""
 
 import struct
 

@@ -1,4 +1,4 @@
-"""A wrong answer to lab 9: when the time `linger` of a batch is over, the batch is sent only at the next record."""
+"""A wrong answer to lab 9: after the waiting time `linger`, a batch is not sent until the next record arrives."""
 
 
 def cut_batches(records, linger, batch_size):

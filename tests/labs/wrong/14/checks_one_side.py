@@ -1,4 +1,4 @@
-"""A wrong answer to lab 14: `broken_law` checks identity on only one side, and commutativity before associativity."""
+"""A wrong answer to lab 14: `broken_law` checks commutativity before associativity. This order is wrong."""
 
 
 def merge_counts(a, b):

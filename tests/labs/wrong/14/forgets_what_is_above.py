@@ -1,4 +1,4 @@
-"""A wrong answer to lab 14: `end_snapshot` loses the tuples above the clock."""
+"""A wrong answer to lab 14: `end_snapshot` forgets tuples that arrived during a snapshot but do not belong to it."""
 
 
 def merge_counts(a, b):
