@@ -1,4 +1,4 @@
-"""`hmb faults`: test a client with failures that a broker simulates, and print the client's requests.
+"""`hmb faults`: add and remove faults in a broker, and print the requests that clients have sent.
 
 The broker must run with the option `--faults` or `--embedded`.
 """

@@ -20,7 +20,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple, Protocol
 
-# To stay in the ISR, a follower must fetch all missing records at least once every MAX_LAG steps.
+# A follower leaves the ISR if its last fetch of all missing records was more than MAX_LAG steps ago.
 MAX_LAG = 6
 ACTIONS = ("produce",) * 4 + ("fetch",) * 6 + ("crash", "restart")
 

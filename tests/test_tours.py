@@ -58,7 +58,7 @@ def join_group() -> None:
 def join_with_two_members(servers: str, topic: str) -> None:
     """Let two consumers join one group, and poll until each of them owns a partition of a topic with two partitions.
 
-    Each consumer polls in a thread of its own, because the JoinGroup request of one consumer waits for the other consumer.
+    Each consumer polls in a thread of its own, because the join request of one consumer waits for the other consumer.
     """
     is_done = threading.Event()
 

@@ -96,7 +96,7 @@ VIEW = SecurityView()
 def figures_of(by_suite: Mapping[str, Sequence[Sample]]) -> dict[str, Sequence[float]]:
     """Return the measured values for each goal in GOALS.
 
-    The keys of the result are the names of goals. Each value is a list with one number for each
+    The keys of the result are the names of goals. Each value contains one number for each
     round of the benchmark.
 
     `by_suite` contains all samples of the benchmark. Its keys are the names of the benchmark's three parts:

@@ -64,7 +64,7 @@ class StateSource:
 
     @contextmanager
     def opened(self) -> Iterator[Fetch]:
-        """Yield one function that fetches the broker's state. Raises CliError if the source names no broker."""
+        """Yield a function that fetches the broker's state. Raises CliError if the source has no valid URL."""
         if self.client is None:
             yield functools.partial(fetch_state, find_url(self.state_url, self.data_dir))
             return

@@ -102,7 +102,7 @@ def security_settings() -> Mapping[str, Setting]:
 
 
 def producer_settings() -> Mapping[str, Setting]:
-    """Return all settings of an `hmb.Producer`. The keys of the result are Kafka's names of the settings."""
+    """Return the settings of an `hmb.Producer`. The keys of the result are Kafka's names of the settings."""
     from hmb.client.producing.settings import PRODUCER_SETTINGS
 
     return PRODUCER_SETTINGS

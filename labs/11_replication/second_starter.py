@@ -30,7 +30,7 @@ def truncation_point(starts, log_end, ask):
     The list `starts` contains a pair for each epoch of the follower's log: the epoch, and the offset of its
     first record. The number `log_end` is the offset after the last record of this log.
 
-    The function `ask(epoch)` calls `end_of_epoch` for the leader's log, and returns the result. For example,
-    `(2, 7)` means that the leader's last record of epoch 2 has offset 6.
+    The function `ask(epoch)` returns the result of `end_of_epoch` for the leader's log: a pair, or None. For
+    example, `(2, 7)` means that the leader's last record of epoch 2 has offset 6.
     """
     return log_end

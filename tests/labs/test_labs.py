@@ -116,7 +116,7 @@ MESSAGES = {
     "13/returns_aborted_records": "('record', 7), ('record', None), ('abort', 7)]) returns [0, 1] (right: [1])",
     "13/stores_a_refused_epoch": "(7, 1, 5, 5), append(7, 0, 5, 5) must return 5, but raises Fenced; a refused batch",
     "13/writes_copies_again": "after 1 batch of 10 records, batch number 1 comes again: append raises OutOfOrder",
-    "14/checks_one_side": "broken_law returns 'commutativity' (right: 'associativity')",
+    "14/checks_laws_in_wrong_order": "broken_law returns 'commutativity' (right: 'associativity')",
     "14/counts_replayed_tuples": "it counts {'snow': 2, 'rain': 2, 'hail': 1} (right: {'snow': 1, 'rai",
     "14/forgets_what_is_above": "end_snapshot: the state is ",
     "14/keeps_one_offset": "and then all of [(0, 0, ",

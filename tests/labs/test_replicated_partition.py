@@ -50,18 +50,20 @@ def test_an_old_leader_removes_the_records_that_the_new_leader_lacks() -> None:
 
 
 def test_the_log_of_an_old_leader_counts_only_after_its_first_fetch() -> None:
-    """To compute the high watermark, a new leader ignores the old leader's log until the old leader fetches records.
+    """To compute the high watermark, a new leader ignores the log of another replica until the replica fetches from it.
 
-    In this test, no replica fetches the record "three" from the new leader, so the record is not acknowledged.
+    The logs of A and C contain two records, "one" and "two". The new leader B then has the record "three" at the
+    offset 1. All three logs now have two records, but only B has "three", so the record is not acknowledged.
     """
     simulated = partition("all")
     simulated.produce("one")
     simulated.fetch("B")
     simulated.fetch("C")
     simulated.produce("two")
+    simulated.fetch("C")
     simulated.crash("A")
-    simulated.crash("C")
     simulated.produce("three")
+    assert simulated.leader == "B" and [len(log) for log in simulated.logs.values()] == [2, 2, 2]
     assert simulated.high_watermark == 1 and simulated.acknowledged == ["one"]
 
 

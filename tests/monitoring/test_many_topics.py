@@ -132,14 +132,14 @@ def test_a_page_that_is_open_for_a_day_does_not_grow() -> None:
         for view in ("clients", "events"):
             tab.go(view)
         until(lambda: current.calls > 50, "changes of the state", pause=0.1)
-        pause_until_changes_are_dropped(tab, current)
+        pause_until_changes_are_applied(tab, current)
         before = size_when_still(tab, current)
-        pause_until_changes_are_dropped(tab, current)
+        pause_until_changes_are_applied(tab, current)
         after = size_when_still(tab, current)
         assert after[0] == before[0] and after[1] < before[1] + 500_000, (before, after)
 
 
-def pause_until_changes_are_dropped(tab: ChromiumTab, current: ChangingState) -> None:
+def pause_until_changes_are_applied(tab: ChromiumTab, current: ChangingState) -> None:
     """Pause the page until more than 400 changes have arrived, and then end the pause.
 
     A paused page keeps only the newest 400 changes in its queue. The page applies older changes during the pause.

@@ -27,7 +27,7 @@ SYNCS = ("fsync", "fdatasync")
 class Call(NamedTuple):
     thread: str
     name: str
-    path: str  # the file, directory or socket that the system call uses, as strace prints it; for `rename`, the old path
+    path: str  # the file, directory or socket that the system call uses, as strace prints it
 
     @property
     def is_write(self) -> bool:

@@ -261,12 +261,15 @@ class HoleSearch:
         a batch if the next intact batch does not have greater offsets. It also ignores batches that end below
         `next_offset`, and batches with offsets that the segment cannot contain.
         """
-        limit = self.synced.synced_to
+        limit, start = self.synced.synced_to, position
         found = next_whole_batch(self._windows, position, next_offset)
         while found is not None:
             position, batch = found
             after = next_whole_batch(self._windows, position + batch.size, next_offset)
-            is_last = self.synced.may_continue and batch.first_offset == limit
+            gap, count = batch.first_offset - next_offset, batch.last_offset - batch.first_offset + 1
+            # No bytes are missing before a batch at `start`. If the batch fits into the gap, its offset is damaged.
+            is_moved = position == start and gap == count
+            is_last = self.synced.may_continue and batch.first_offset == limit and not is_moved
             is_inside = limit is None or batch.last_offset < limit or is_last
             if is_inside and (after is None or after[1].first_offset > batch.last_offset):
                 return found

@@ -339,6 +339,7 @@ def undamaged_log(data: DataDirectory, choose: random.Random) -> UndamagedLog:
 @settings(max_examples=150, deadline=None)
 @given(seed=st.integers(0, 2**32), clean=st.booleans())
 @example(seed=40416517, clean=False).via("both offsets of a segment were too high, and seemed to confirm each other")
+@example(seed=88649, clean=False).via("the offset of the last batch seemed to be the recovery point")
 def test_whatever_is_damaged_all_untouched_batches_are_served_and_every_reader_gets_to_the_end(
     seed: int, clean: bool
 ) -> None:
