@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Self
 
-MESSAGE_OVERHEAD = 28  # the bytes of a message in Kafka 0.8.2 in addition to its value; the thesis counts these bytes
+MESSAGE_OVERHEAD = 28  # the bytes that the thesis counts for a message in addition to its value
 
 NO_SECURITY: Mapping[str, str] = MappingProxyType({})  # the security settings of a client that uses no security
 

@@ -7,9 +7,9 @@ A cell is a combination of a message size and a batch size. The batch size bench
 of five sizes. The message size benchmark sends messages of five sizes in batches of 12,800 B. Both benchmarks use
 acks=1, one partition, and buffer.memory 67108864.
 
-The thesis gives the rates in MB/s, and counts all bytes of a message. In Kafka 0.8.2, a message has 28 more
-bytes than its value. Each rate is the mean over a run of about 10 s. The network had a bandwidth of 1 Gb/s, so
-no rate can be higher than 125 MB/s.
+The thesis gives the rates in MB/s, and counts all bytes of a message: the bytes of its value, and 28 more.
+Each rate is the mean over a run of about 10 s. The network had a bandwidth of 1 Gb/s, so no rate can be higher than
+125 MB/s.
 """
 
 from __future__ import annotations
