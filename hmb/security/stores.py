@@ -160,7 +160,8 @@ def check_pem_type(setting: str, type: str) -> None:
 def _store_file(store: str, location: str, type: str) -> tuple[Path, str]:
     """Return the path and the format of a store's file. The format is PEM, PKCS12 or JKS.
 
-    Raises TlsSettingError if the file is unreadable, or if the setting `type` is wrong.
+    Raises TlsSettingError if the file is unreadable or `type` is unknown. Also raises it if `type` is PKCS12 or
+    JKS, but the file has neither format.
     """
     path, setting = Path(location), f"{store}.location"
     try:

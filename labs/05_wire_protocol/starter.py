@@ -11,7 +11,7 @@ from hmb.records import crc32c
 def varint(number):
     """Encode `number` as a varint.
 
-    Zigzag maps 0, -1, 1 to 0, 1, 2. The first byte gets the lowest 7 bits.
+    Zigzag maps 0, -1, 1 to 0, 1, 2. Each byte gets 7 bits of this result, the lowest bits first.
     """
     return b""
 

@@ -95,7 +95,8 @@ class RequestMemory:
     def take(self, account: Account, size: int) -> None:
         """Take `size` bytes from the memory budget for the request of `account`.
 
-        If too few bytes are free, wait. Raises CloseConnection if the wait takes more than MEMORY_TIMEOUT seconds.
+        If too few bytes are free, wait. Raises CloseConnection if the wait takes more than MEMORY_TIMEOUT seconds, or
+        if the broker stops during the wait.
         """
         with self._changed:
             if not self._fits(account, size):

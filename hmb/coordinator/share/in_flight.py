@@ -1,8 +1,8 @@
 """The records in flight of one share-partition: which records a share group has delivered, and to which member.
 
 A *share-partition* is one partition that one share group reads. It has two offsets:
-    share-partition start offset   the group never again delivers the records below this offset
-    next offset                    the group has not yet delivered any record at or above this offset
+    share-partition start offset   the offset of the first record whose delivery is not complete
+    next offset                    the offset after the last record that the group has delivered or skipped
 
 A record is *in flight* if its offset is at or above the share-partition start offset, and below the next
 offset.

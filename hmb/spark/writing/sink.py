@@ -112,8 +112,8 @@ class StreamWriter(DataSourceStreamArrowWriter):
 def batch_writer(options: SinkOptions, schema: StructType, overwrite: bool) -> BatchWriter:
     """Check the options and the columns of a batch query, and return its writer.
 
-    Raises RowError for a wrong column, OptionError for a wrong option or save mode, and ConnectionFailed if no
-    broker answers.
+    Raises RowError for a wrong or missing column, and ConnectionFailed if no broker answers. Raises OptionError
+    for the save mode Overwrite, and if `exactlyOnce=true` needs transactions that the broker does not support.
     """
     if overwrite:
         raise OptionError("save mode Overwrite not allowed: a topic's records cannot be replaced; use mode('append')")

@@ -8,8 +8,8 @@ therefore checks all batches of this segment (checking.py), and rebuilds the seg
 
 The *recovery point* of a log is an offset. All records below this offset have been synced to disk.
 
-If Kafka has used the directory and was killed, no valid manifest shows which segments have changed. So the
-broker checks the last segment, and all segments that end after the recovery point.
+If Kafka has used the directory and did not stop properly, no valid manifest shows which segments have changed.
+So the broker checks the last segment, and all segments that end after the recovery point.
 
 The broker repairs damaged bytes if the original bytes were certainly on disk. Otherwise, the log ends before
 the damage. The next two items explain the two cases:
