@@ -1,4 +1,4 @@
-"""This Sphinx extension leaves out the results of Spark notebooks if this machine cannot run Spark.
+"""A Sphinx extension that leaves out the results of Spark notebooks if this machine cannot run Spark.
 
 The notebooks that read topics with Spark need PySpark and Java. `pip install 'hmb[spark]'` installs both. `make docs`
 also works without PySpark and Java. The page of such a notebook then shows the code without results, and a note at the
