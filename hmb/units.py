@@ -68,10 +68,11 @@ def plain_value(name: str, value: str) -> str:
 
 
 def check_unit(name: str, value: str) -> None:
-    """Raise ValueError if `value` has an unknown unit, and the setting `name` is a time or a size.
+    """Raise ValueError if `value` has an unknown unit, such as `5x` for the setting `retention.ms`.
 
-    The caller must first call `plain_value`. For `retention.ms`, for example, `plain_value` replaces `1h` by
-    `3600000`, but does not change `5x`, because the unit `x` is unknown. The error message lists the known units.
+    The function checks only times and sizes. The caller must first call `plain_value`, which replaces known
+    units: `1h` becomes `3600000`. A unit that remains is therefore unknown. The error message lists the
+    known units.
     """
     units = TIME_UNITS_SHOWN if is_time(name) else SIZE_UNITS_SHOWN if SIZE_NAMES.search(name) else ""
     if units and re.fullmatch(r"-?[\d.]+\s?[A-Za-z]+", value, re.ASCII):

@@ -197,9 +197,9 @@ def list_offsets(
             if isinstance(listed, KafkaError):
                 raise listed
             offsets[partition] = listed.offset
-        # In version 0 of ListOffsets, the broker compares `timestamp` with the time at which each segment file was last
-        # changed. NOT_FOUND means that all files were changed after `timestamp`. Even the oldest segment can then
-        # contain a record that is newer than `timestamp`, so the client uses the first offset of the log.
+        # With version 0 of ListOffsets, the broker knows only when each segment file was last changed. For example,
+        # `timestamp` is 11:00, and the oldest file was last changed at 12:00. The broker returns no offset (NOT_FOUND),
+        # although this file can contain records from 11:30. The client therefore uses the first offset of the log.
         if version < FIRST_VERSION_OF_TIMES and timestamp >= 0:
             newer = [partition for partition in led if offsets[partition] == NOT_FOUND]
             offsets.update(list_offsets(cluster, newer, EARLIEST))

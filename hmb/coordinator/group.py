@@ -10,11 +10,11 @@ A group does not read the system's clock. Its caller provides two kinds of time.
 the group receive the time of a clock that never goes back. For timestamps in records, the group calls a
 function that returns the time since 1970.
 
-A test can therefore choose all times that a group uses. Only the ids that a group creates for new members are random.
+A group receives all times from its caller, so a test can choose them. Only the ids that a group creates are random.
 
-For example, one member of a classic group, the leader, sends SyncGroup with the assignments of all members.
-The group adds a `Write` to the list `writes`. The `Write` contains a record with the assignments, and a
-function `on_stored`.
+For example, the leader of a classic group sends SyncGroup with the assignments of all members. The group
+adds a `Write` to the list `writes`. The `Write` contains a record with these assignments. Its function
+`on_stored` runs after the write.
 
 `GroupRunner` writes the record with all members' assignments to the journal, and then calls `on_stored`. This
 function adds responses for the waiting members to the list `responses`.

@@ -106,9 +106,9 @@ class GroupRunner:
         self._journal = journal
         self._timer = timer
         self._clock = clock
-        # This lock guards the group's state machine and all fields of the machine. A thread that holds this lock can
-        # take only the locks below it in the table of docs/tour/locks.md. Before a thread waits for the disk, it
-        # releases this lock, with one exception: a thread that deletes the group or its offsets keeps the lock.
+        # This lock guards the group's state machine and all fields of the machine. Each lock of the broker has a number
+        # in docs/tour/locks.md. A thread that holds this lock takes only locks with greater numbers. A thread does not
+        # wait for the disk while it holds this lock, except when it deletes the group or the group's offsets.
         self.lock = threading.Lock()
 
     def as_kind(self, kind: type[GroupT]) -> GroupT:

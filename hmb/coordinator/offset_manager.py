@@ -19,9 +19,9 @@ A thread that deletes the offsets of a group must know all these offsets. Some o
 queue, so the thread first writes the queue to the disk. It holds the group's lock while it waits for the disk, so other
 requests for this group must wait. This is acceptable, because deletions are rare.
 
-By default, a client that fetches committed offsets gets only offsets that are on disk. The broker reads them
-from memory. The journal changes an offset in memory only after it has synced the record to the disk. If the
-setting `log.flush.acks.all` is false, the journal only writes the record to the log, and does not sync it.
+A client that fetches committed offsets gets the offsets from the broker's memory. By default, the journal changes an
+offset in memory only after it has synced the record to the disk. If the setting `log.flush.acks.all` is false, the
+journal changes the offset after it has written the record to the log, without a sync.
 
 Source: Kafka's `OffsetMetadataManager`.
 """

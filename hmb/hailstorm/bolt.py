@@ -33,10 +33,12 @@ arrives first, the bolt sends 5 and 6. If 1 arrives first, it sends 1 and 6. A s
 received sums gets 11 or 7: its result depends on the order. A second bolt that keeps only the last sum always
 gets 6.
 
-Three monoids of the library can give exact results. `Newest` keeps the value with the highest version. The topology
-computes the version: a number that grows with each value of a key. `Max` and `TopN` keep the largest values. Their
-results are exact only if the value of a key never becomes smaller. For example, a count never becomes smaller, but
-a mean can.
+Three monoids can find the newest value of a key, even if the values arrive in the wrong order. `Newest`
+keeps the value with the highest version. For example, a mean of 4 numbers (version 4) replaces a mean of 3
+numbers (version 3).
+
+`Max` and `TopN` keep the largest values. Use them only for values that never become smaller, for example
+counts.
 
 A second bolt that computes a sum or a mean of the outputs uses all outputs, not only the last ones. The function
 `hailstorm.check` searches for this mistake.
@@ -191,10 +193,10 @@ class Bolt:
 
     @property
     def windows(self) -> WindowsOf | None:
-        """The windows of event time for which this bolt keeps states, or None if the bolt has no windows.
+        """The bolt's monoid if the bolt keeps a state for each window of event time, otherwise None.
 
-        The returned `WindowsOf` is the monoid of the bolt: it merges the states of each window. After a window has
-        ended, the bolt drops it.
+        The monoid merges the states of each window separately. After a window has ended, the bolt drops the state
+        of this window.
         """
         return self.monoid if isinstance(self.monoid, WindowsOf) and self.event_time else None
 
@@ -202,12 +204,12 @@ class Bolt:
 def _missing_map(windows: WindowsOf, *, has_transform: bool) -> str | None:
     """Return an error message if the windows of a bolt would mix values of different keys, otherwise None.
 
-    The result depends on the kind of window and on its monoid:
+    The result is None in three cases:
 
-    - `Sessions`, or windows with a map, for example `MapOf(Sum())`: None, because each key has its own state.
-    - Other windows with a sum or a mean: an error message, because the values of all keys would enter one state.
-    - Other windows with another monoid, for example `TopN(3)`: None if the user passes a function `transform`
-      (`has_transform`), otherwise an error message.
+    - The windows are `Sessions`, which keep a separate state for each key.
+    - Each window contains a map from keys to states, for example `MapOf(Sum())`.
+    - The user passes a function `transform` (`has_transform`), and the windows contain no sum or mean. For example,
+      each window contains a `TopN(3)`.
     """
     values = windows.values
     has_map = isinstance(values, MapOf) and type(values).lift is MapOf.lift

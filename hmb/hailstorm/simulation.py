@@ -67,8 +67,9 @@ FEW_RECORDS = 60
 MAX_STEPS = 200_000
 # If a partition has fewer than 60 records, a spout reads at most this number of its records in one step.
 MAX_RECORDS_OF_STEP = 3
-# From a partition with 60 or more records, a spout reads at most 1 / BATCHES of the records in one step: at most 10 of
-# 150 records. More records therefore make the steps larger, and the simulation does not become slower.
+# In one step, a spout reads at most 1 / BATCHES of the records in its partition, for example 10 of 150 records. A
+# partition with 300 records therefore takes about the same number of steps. The limit is never below
+# MAX_RECORDS_OF_STEP.
 BATCHES = 15
 
 SPEEDS = (1.0, 1.0, 0.3, 0.03)  # each channel and each processor gets one of these relative speeds at random

@@ -33,8 +33,8 @@ nodes, their connections, their parallelism, and the kind of each bolt's state. 
 instances, and now has four. Some keys now belong to another instance, which does not have the states of these
 keys.
 
-A topology with another shape needs a new snapshot store, and does not continue at its old offsets. For
-example, a bolt stored sums, but now computes averages. It cannot use the stored sums.
+Suppose that a bolt stored sums, but now computes averages. The bolt cannot use the stored sums, so the
+topology needs a new snapshot store. The spouts then begin as at the topology's first start.
 
 A snapshot store saves the `fingerprint` of its topology, and refuses a topology with another fingerprint. The
 fingerprint contains the nodes, and the kind of each bolt's state, for example `MapOf(Sum())`.
@@ -308,10 +308,12 @@ class Processors:
     def _upstreams(
         node: Declaration, instances: Mapping[str, list[Processor]], reached: Mapping[str, set[TopicPartition]]
     ) -> dict[TopicPartition, frozenset[str]]:
-        """Return a dict: partition -> names of the processors that send tuples of this partition to `node`.
+        """Return the names of the processors that send tuples to `node`, as a dict with partitions as keys.
 
-        A tuple belongs to the partition of its record. `instances` maps the name of a node to the processors of
-        this node. `reached` maps the name of a node to the partitions whose tuples reach this node.
+        For example, {p: {"count-0"}} means that only the processor count-0 sends tuples from records of partition p.
+
+        For each node, `instances` contains the node's processors, and `reached` contains the partitions whose tuples
+        reach the node.
         """
         found: dict[TopicPartition, set[str]] = {}
         for before in node.after:

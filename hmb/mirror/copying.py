@@ -35,7 +35,7 @@ from hmb.records.producer_numbers import BatchNumbers
 
 
 class SourceBatch(NamedTuple):
-    """A batch of the source. The mirror copies the records from the offset `first` on, and skips earlier records."""
+    """A batch of the source. The mirror copies only the records at the offset `first` and above."""
 
     batch: Batch
     first: int

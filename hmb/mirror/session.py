@@ -62,11 +62,11 @@ class Mirror:
     a second, so that the caller can show the progress.
 
     Invariants:
-    - `partitions` (with keys of the source) and `_copies` (with keys of the target) contain the same objects. Only
-      deleted topics are an exception: the mirror removes their partitions from `partitions`, but not from
-      `_copies`.
+    - The dicts `partitions` and `_copies` contain the same objects. The keys of `partitions` are source partitions,
+      and the keys of `_copies` are target partitions. After a source topic is deleted, its partitions
+      remain only in `_copies`.
     - The mirror commits a position only after the target has written all earlier records that the mirror copies.
-      So after a crash, it skips no record.
+      After a crash, the mirror therefore skips no record.
     - During a session, the position of a partition never decreases.
     """
 

@@ -12,8 +12,9 @@ offsets both grow by one from record to record. For example, the source has a ma
 For example, a consumer group has committed offset 5 at the source. If the record with offset 5 has offset 4 at the
 target, the group continues there at offset 4.
 
-A partition *keeps* its offsets if each record has the same offset in the copy as at the source. For example,
-the partition and its copy both have records at all offsets from 7 to 99. All these records are then in one run.
+A partition *keeps* its offsets if each record has the same offset in the copy as at the source. For
+example, the partition and its copy have records at all offsets from 7 to 99. These records form one *run*:
+source 7, target 7, 93 records.
 
 If the mirror writes in transactions, each transaction adds a marker to the copy. The marker uses an offset in
 the copy, but none at the source, so it ends a run. A partition can have thousands of runs.

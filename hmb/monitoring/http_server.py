@@ -168,7 +168,7 @@ class HttpServer:
         self._thread.start()
 
     def stop(self) -> None:
-        """Close the server's port. Connections that handle a request still send its response."""
+        """Close the server's port. The server still answers the requests that it has begun to handle."""
         if self._thread.is_alive():
             self._server.shutdown()
             self._thread.join()  # The wait is short: the thread has left `serve_forever` when `shutdown` returns.

@@ -23,8 +23,8 @@ class SegmentInfo:
     bytes: int  # size of the .log file
     offset_index_entries: int
     time_index_entries: int
-    # None if the number is unknown: the segment existed before the broker started, and no rebuild of the indexes has
-    # counted its batches.
+    # None if the broker has not counted the batches. It counts them in segments created since its start, and when it
+    # rebuilds a segment's indexes.
     batches: int | None
     first_timestamp: int | None  # greatest timestamp of the first batch; None if the segment has no batch
     max_timestamp: int | None

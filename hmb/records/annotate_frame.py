@@ -10,9 +10,11 @@ these lines, among others:
 The module `protocol.annotate` yields only one line for all records of a partition. In place of this line,
 `annotate_frame` yields many lines: for each record batch, it yields the lines of the module `records.annotate`.
 
-Each byte of a frame is in exactly one line, even if the frame is damaged. The functions of this module describe
-each problem in a text, and add the text to the list `problems`. If a batch has a wrong CRC or damaged records,
-they continue with the next batch. A line with one of these names shows bytes that do not belong to a field:
+Each byte of a frame is in exactly one line, even if the frame is damaged. For each problem, the functions of
+this module add a text to the list `problems`. After a batch with a wrong CRC or damaged records, they continue
+with the next batch.
+
+If bytes do not belong to a field, their line contains one of these words instead of the field's name:
 - `unreadable`: the bytes cannot be decoded.
 - `cut`: the bytes are at the end of an incomplete batch.
 - `left`: the bytes come after the end of the message.

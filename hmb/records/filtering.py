@@ -90,11 +90,11 @@ def keep_offsets(
 ) -> bytes | memoryview | None:
     """Return the batch with only the records at `offsets`, or None if `offsets` is empty.
 
-    The caller must have checked the batch with `keys_of`. The batch must still contain all its original
-    records. The list `offsets` must be in ascending order, and the records at these offsets must have keys.
+    The caller must have checked the batch with `keys_of`, and the batch must still contain all its records.
+    The list `offsets` must be sorted, and the records at these offsets must have keys.
 
-    If the old batch has a delete horizon, the new batch keeps it. Otherwise, the new batch gets
-    `delete_horizon` (ms) if a tombstone remains.
+    If a tombstone (a record without a value) remains and the batch has no *delete horizon*, the batch gets
+    `delete_horizon`. After this time (ms), compaction may drop the tombstone.
     """
     if not offsets:
         return None

@@ -81,9 +81,9 @@ class BatchReader(DataSourceReader):
 class FilteringReader(BatchReader):
     """The reader of a batch query with the option `pushFilters=true`.
 
-    Spark passes the filters of the query to the method `pushFilters`. If a reader overrides this method, Spark
-    requires the setting `spark.sql.python.filterPushdown.enabled=true`, and otherwise raises an error. The class
-    `BatchReader` works without the setting, because it does not override the method.
+    Spark passes the filters of the query to the method `pushFilters`. If the setting
+    `spark.sql.python.filterPushdown.enabled` is not true, Spark raises an error for a reader that overrides
+    this method. The class `BatchReader` does not override the method, so it works without the setting.
     """
 
     def pushFilters(self, filters: list[Filter]) -> list[Filter]:

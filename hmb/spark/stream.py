@@ -1,13 +1,13 @@
 """Read topics in a streaming query: at each trigger, the reader decides how far to read, and creates the tasks.
 
-Spark stores the offsets in its checkpoint. For each batch, Spark calls these methods of the reader, in this
-order:
-    latestOffset(start, limit)  returns the offsets at which the batch ends; `start` contains the offsets at which it
-                                begins
+Spark stores the offsets of a query in its checkpoint. For each batch, Spark calls these methods of the reader,
+in this order:
+    latestOffset(start, limit)  returns the end offsets of the batch; `start` contains the start offsets
     partitions(start, end)      divides the batch into ranges of offsets, and returns one task for each range; Spark
                                 has already stored `end` in its checkpoint
-    read(partition)             reads the records of one range; Spark calls it in a worker
-    commit(end)                 all tasks of the batch have finished; Spark calls it when the next batch begins
+    read(partition)             reads the records of one range, in a worker process
+    commit(end)                 commits `end` to a consumer group if commitOffsets is true; Spark calls this method
+                                before the next batch
 
 Example: the checkpoint of a query contains `{"weather": {"0": 23}}`, and the log end offset of partition 0 is 45. The
 next batch reads the offsets 23 to 44. After a crash during this batch, Spark calls `partitions` with the same start and
@@ -20,18 +20,19 @@ Spark stores the offsets that the query has read, so the reader itself stores li
   backlog is smaller than minOffsetsPerTrigger, the reader waits. When maxTriggerDelay has passed since the
   stored time, it reads the backlog anyway.
 
-A streaming query reads a new partition from the start of its log, and stops reading a deleted partition. In these
-cases, the query cannot read all records, and the reader reports data loss (DataLossError of the module `tasks`):
+A streaming query reads a new partition from the start of its log, and stops reading a deleted partition.
+
+The following cases are data loss, because the query may miss records. By default, the query then fails with
+DataLossError (module `tasks`):
 - A partition was deleted.
 - The log of a new partition does not start at offset 0.
-- The next offset of the query is below the log start offset. The records there have been deleted.
-- The next offset of the query is above the log end offset. The topic was deleted and created again.
-- The topic id changes while the query runs. The topic was deleted and created again.
+- The next offset of the query is below the log start offset, because records were deleted.
+- The next offset of the query is above the log end offset, because the topic was deleted and created again.
+- The topic id changes while the query runs, because the topic was deleted and created again.
 
-With failOnDataLoss=false, the query continues after a data loss. For example, the query has read the offsets 0 to
-99 of a topic. The topic is deleted and created again, and now contains 10 records. The new log is shorter than the
-part that the query has read, so the query reads it from its start. Spark's Kafka connector would skip these 10
-records.
+With failOnDataLoss=false, a query continues even if its topic was deleted and created again. For example, the
+query has read the offsets 0 to 99 of the old topic. The new topic has only 10 records, at the offsets 0 to 9.
+The query then continues at offset 0 of the new topic. Spark's Kafka connector would skip these 10 records.
 
 A topic that is deleted and created again can soon have more records than the old topic had. The log end
 offset then does not show that the topic is new. The reader therefore compares topic ids, because the new

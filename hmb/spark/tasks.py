@@ -1,9 +1,9 @@
 """Read the range of one task: a worker process reads the records and returns them as Arrow columns.
 
-A task returns the same columns as Spark's Kafka connector, in the same order. In this list, the type of a column
-follows its name:
-    key binary, value binary, topic string, partition int, offset long, timestamp timestamp, timestampType int,
-    headers array<struct<key: string, value: binary>>  (with includeHeaders)
+A task returns the same columns as Spark's Kafka connector, in the same order. A colon separates each column's
+name from its type:
+    key: binary, value: binary, topic: string, partition: int, offset: long, timestamp: timestamp,
+    timestampType: int, headers: array<struct<key: string, value: binary>>  (with includeHeaders)
 
 The option `columns` selects some of the columns. The task does not decode the values of the other columns.
 

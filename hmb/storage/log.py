@@ -1,4 +1,4 @@
-"""The log of one partition: appends at its end, reads from any offset.
+"""Appends records to the end of a partition's log, and reads records from any offset.
 
 A log is a sequence of records. Each record has an offset, its number in the sequence. The log assigns the offset when
 it appends the record, and the offset never changes. The log stores the records in the batches of the producer, and the
@@ -200,10 +200,10 @@ class Log:
         return appended
 
     def append_prepared(self, batch: RecordBatch, append_time: int, now: int) -> LogAppendInfo:
-        """Append a batch, and return its offsets. If the log already contains the batch, return those offsets.
+        """Append a batch, unless the log already contains it. Return the offsets of the batch in the log.
 
-        If the active segment is full, the log starts a new one. The full segment must be on disk first. If it is not,
-        this method syncs the log, and then tries again to append the batch.
+        Before the log starts a new segment, the full segment must be on disk. If it is not, this method syncs
+        the log, and then tries again to append the batch.
         """
         while True:
             with self.lock:

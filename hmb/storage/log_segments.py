@@ -161,9 +161,10 @@ class LogSegments:
             self._manifest.replace_segments(self._partition, [segment.base_offset for segment in old], entry)
 
     def delete_removed(self, now: int | None = None) -> None:
-        """Delete the files of removed segments that may be deleted at the time `now` (ms). Raises OSError.
+        """Delete the files of removed segments. Raises OSError.
 
-        If `now` is None, delete the files of all removed segments.
+        Each removed segment has a planned deletion time. If `now` (ms) is given, skip segments with a later
+        deletion time.
         """
         while self._removed and (now is None or self._removed[0][0] <= now):
             together.delete(self._removed.popleft()[1].files)

@@ -57,13 +57,14 @@ new segment and when it is closed. The file `<offset>.snapshot` contains the sta
         producer id int64, epoch int16, last sequence int32, last offset int64, offset delta int32, timestamp int64,
         coordinator epoch int32, first offset of the current transaction int64
 
-A snapshot of the producers' state contains each producer's id and epoch, and these values:
-- The timestamp of the producer's last batch or last transaction marker, whichever comes later in the log. For a
-  batch, this is the greatest timestamp in the batch. Kafka stores the same value.
-- The last sequence number and the last offset: both are -1 if the producer has no batch with its newest epoch.
-- The offset delta: the last offset minus the first offset of the producer's last batch.
+A snapshot of the producers' state contains each producer's id and newest epoch, and these values:
+- The last sequence number and the last offset of the producer's last batch. Both numbers are -1 if the producer
+  has no batch with the newest epoch.
+- The offset delta: the last offset minus the first offset of this batch.
+- The timestamp of the producer's last batch or last transaction marker, whichever comes later in the log. The
+  timestamp of a batch is its greatest timestamp, as in Kafka.
 - The coordinator epoch of the producer's last marker. The log refuses markers with an older coordinator epoch.
-- The first offset of the current transaction: -1 if the producer has no open transaction.
+- The first offset of the producer's open transaction, or -1 if the producer has no open transaction.
 
 Source: KIP-98; Kafka's `ProducerStateManager`.
 """

@@ -8,13 +8,13 @@ the transaction is stored after these records. So when the consumer reads the re
 The broker therefore sends a list of the aborted transactions together with the records. It finds these transactions in
 the transaction index.
 
-For each aborted transaction, the broker writes an entry into the `.txnindex` file of the segment that contains the
-transaction's marker. An entry has 34 bytes, and the entries have the order of the markers in the log:
+For each aborted transaction, the broker writes an entry into the `.txnindex` file of the segment that contains
+the transaction's marker. An entry has 34 bytes, and the entries have the order of the markers in the log:
     version              int16   0
     producer id          int64
     first offset         int64   of the transaction in this partition; possibly in an earlier segment
     last offset          int64   the offset of the marker
-    last stable offset   int64   after the marker, no open transaction has records below this offset
+    last stable offset   int64   at the time of the write, no open transaction has records below this offset
 
 A consumer fetches the records at the offsets from `start` up to `end` - 1. The response also lists the aborted
 transactions that have records at these offsets. For each of these transactions, the list contains the producer

@@ -47,9 +47,10 @@ class Watchers:
             self._watchers.discard(watcher)
 
     def wake_all(self) -> None:
-        # Each fetch that waits for an append has a watcher in `_watchers`. Usually no fetch waits, so most appends do
-        # not take the lock. If a fetch adds its watcher just after this check, the append does not wake the fetch. But
-        # the fetch finds the new records, because it reads the log again between adding its watcher and waiting.
+        # Each fetch that waits has a watcher in `_watchers`. Usually no fetch waits, so most appends do not take the
+        # lock. An append writes its records before this check. A fetch adds its watcher, reads the log again, and only
+        # then waits. So if this check does not see the watcher of a fetch, the fetch reads the new records before it
+        # waits.
         if self._watchers:
             with self._lock:
                 for watcher in self._watchers:

@@ -11,9 +11,9 @@ Therefore a `Broker` creates a new `BrokerServer` at each restart:
       |-- BrokerServer 1     start ... kill       the directory stays as the kill left it
       `-- BrokerServer 2     start ... stop       same port, same directory; the start repairs the logs
 
-For four settings, the embedded broker has its own defaults (EMBEDDED_DEFAULTS). They make tests fast, and some of them
-give up protection against a power cut, which a test does not need. For example, the default of
-`group.initial.rebalance.delay.ms` is 0. With Kafka's default, each new group would wait for 3 s.
+The embedded broker has its own defaults for four settings (EMBEDDED_DEFAULTS), so that tests are fast. For
+example, `group.initial.rebalance.delay.ms` is 0. With Kafka's default, each new group would wait for 3 s. With
+`log.flush.acks.all=false`, a power cut can destroy acknowledged records, but tests do not need this protection.
 
 The methods `produce` and `records` use no client: they write to the logs and read from them directly. They are made for
 preparing records and for checking results. To test serializers, partitioners or transactions, use a client.

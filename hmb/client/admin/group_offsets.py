@@ -67,8 +67,8 @@ def alter_group_offsets(
 ) -> dict[TopicPartition, KafkaError | None]:
     """Set committed offsets of a group. The result contains None for each partition whose offset was set.
 
-    The group must have no members. If the group has members, the error of each partition is UNKNOWN_MEMBER_ID.
-    Needs Kafka 0.8.2.
+    If the group has members, the error of each partition is UNKNOWN_MEMBER_ID. The method needs
+    Kafka 0.8.2 or later.
     """
     new = {partition: with_metadata(offset) for partition, offset in by_partition("offsets", offsets, "5").items()}
 

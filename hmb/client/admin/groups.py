@@ -97,9 +97,10 @@ class GroupDescription(NamedTuple):
 
 
 def list_groups(brokers: Brokers, states: Collection[str] = (), types: Collection[str] = ()) -> list[GroupListing]:
-    """Return all groups, or only the groups with these states and types. Needs Kafka 0.9.
+    """Return all groups, or only the groups with these states and types.
 
-    The values in `states` and `types` can have capital or small letters: "stable" also finds "Stable".
+    In `states` and `types`, the method ignores the case of letters: "stable" also finds "Stable". The method
+    needs Kafka 0.9 or later.
     """
     states = list_of_names("states", states, '["Stable"]')
     types = list_of_names("types", types, '["classic"]')

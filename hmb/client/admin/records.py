@@ -112,7 +112,7 @@ def delete_records(brokers: Brokers, before: Mapping[TopicPartition, int]) -> Pa
 def describe_producers(
     brokers: Brokers, partitions: Iterable[TopicPartition]
 ) -> PartitionResults[tuple[PartitionProducer, ...]]:
-    """Return the producers that the leader of each partition knows. Needs Kafka 2.8."""
+    """Return the producers that each partition's leader knows. The method needs Kafka 2.8 or later."""
 
     def ask(
         connection: Connection, partitions: list[TopicPartition]

@@ -1,4 +1,4 @@
-"""Fetching: the consumer always has one Fetch request to each leader in flight.
+"""Fetches batches of records. Before the consumer decodes the records, it sends the next Fetch request.
 
 A Fetch request contains an offset for each partition. The broker responds when it has at least `min_bytes` bytes of new
 records, or after `max_wait_ms` (a *long poll*). The response contains whole batches, as the log stores them. A batch

@@ -211,17 +211,17 @@ class AssignmentReader:
     def _set_offsets(self, offsets: Mapping[TopicPartition, int]) -> None:
         """Set the position of each partition to its offset in `offsets`.
 
-        If the setting `until` is not None, the method also sets the field `end` of each position. Reading ends at the
-        offset `end`.
+        If the setting `until` is not None, the method converts it to an offset for each partition. Reading ends at this
+        offset, the position's `end`.
         """
         if self._until is not None:
             wanted: Offset = "latest" if self._until == "end" else self._until
             ends = resolve(self._cluster, dict.fromkeys(offsets, wanted), self._settings.isolation_level)
             for partition, end in ends.items():
-                # With `until="end"`, reading normally ends at the end of the log. Suppose that the log contains offsets
-                # 0 to 9, but the application starts at 50 by mistake. With 10 as the end, the reader would fetch
-                # nothing and report no error. With 51 as the end, the reader fetches offset 50, and the broker returns
-                # an error.
+                # Suppose that the log contains offsets 0 to 9, but the application starts at offset 50 by mistake. If
+                # `end` were 10, the end of the log, the reader would fetch nothing and report no error. Therefore `end`
+                # becomes 51, the offset after the start. The reader then fetches offset 50, and the broker returns an
+                # error.
                 is_after_end = self._until == "end" and offsets[partition] > end
                 self.positions[partition].end = offsets[partition] + 1 if is_after_end else end
         for partition, offset in offsets.items():

@@ -156,7 +156,7 @@ class Discovery:
 
     @property
     def _is_incomplete(self) -> bool:
-        """True if the consumer waits for a topic of the subscription that does not exist yet."""
+        """True if a subscribed topic does not exist yet, and the consumer waits for this topic."""
         return self._wait_for_topics and len(self._topics) < len(self._subscription.topics)
 
     def _named(self, name: str) -> TopicMetadata | None:

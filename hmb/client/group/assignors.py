@@ -128,9 +128,9 @@ def assign_cooperative_sticky(members: Members, counts: Counts) -> Assignment:
     kept = _kept(all_members, set(claims))
     for member_id, _, _, owned, _ in all_members:
         new = assignment[member_id] - kept[member_id]
-        # `claims[it]` is the number of members that owned partition `it` before the rebalance. If this member is one of
-        # them, `it in owned` is True, which counts as 1. If `claims[it]` is greater than that, another member owned the
-        # partition. This member then does not get the partition yet.
+        # `claims[it]` is the number of members that owned the partition `it` before the rebalance. `it in owned` counts
+        # as 1 if this member owned the partition, and as 0 otherwise. If `claims[it]` is greater than this count,
+        # another member owned the partition. The partition then stays unassigned in this rebalance.
         assignment[member_id] -= {it for it in new if claims[it] > (it in owned)}
     return assignment
 

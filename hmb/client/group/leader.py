@@ -51,6 +51,6 @@ class GroupLeader:
     def assign(self) -> None:
         """Let the assignor divide the partitions among the members, and store the result in `assignments`.
 
-        The caller must first call `looked_up`, because the assignor needs the numbers of partitions.
+        The caller must first pass each topic's number of partitions to the method `looked_up`.
         """
         self.assignments = member_metadata.assign(self._assignor, self._members, self._counts or {})

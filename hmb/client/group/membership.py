@@ -200,8 +200,8 @@ class GroupMembership:
     def _committing_member(self) -> GroupMetadata:
         """Return the member id and the generation that a commit must contain.
 
-        Raises KafkaError with UNKNOWN_MEMBER_ID if the consumer is not a member of the group. The client must check
-        this itself: if the group is empty, the coordinator accepts a commit without a member id.
+        Raises KafkaError with UNKNOWN_MEMBER_ID if the consumer is not a member of the group. Without this check, an
+        empty group could accept the commit: it accepts commits from clients that are not members.
         """
         with self._changed:
             if not self._member.is_member:

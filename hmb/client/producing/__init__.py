@@ -14,19 +14,19 @@ of several partitions with the same leader:
       RecordMetadata(topic="weather", partition=1, offset=42, ...)
 
 These words have a special meaning in this package:
-- A batch is *sealed* when the producer adds no more records to it. Kafka calls a sealed batch *closed for
-  record appends*.
+- A batch is *sealed* when the producer adds no more records to it.
 - A batch is *due* when a sender thread is allowed to send it. `Accumulator.wait_for_batches` waits for due
-  batches and returns them. Kafka uses two other words: a broker for which a batch is due is *ready*, and the
-  sender *drains* the batch from its queue.
-- A batch is *in flight* from the moment when the producer sends it until the response arrives. The *window* of
-  a partition is the largest number of its batches that may be in flight together. After a batch has failed, the
-  window is 0, so the producer sends no batch of the partition. When no batch of the partition is in flight any
-  more, the producer sends each failed batch again, splits it or gives it up. Kafka calls a partition *muted*
-  while its window is 0.
+  batches and returns them.
+- A batch is *in flight* from the moment when the producer sends it until the response arrives.
+- The *window* of a partition is the largest number of its batches that may be in flight together. After a batch
+  has failed, the window is 0, so the producer sends no batch of the partition. When no batch of the partition is
+  in flight any more, the producer sends each failed batch again, splits it or gives it up.
 - A batch is *completed* when its result is final. Either the broker has written the batch, or the producer has
-  *given it up*: the producer reports an error, and does not send the batch again. Kafka calls a completed batch
-  *done*.
+  *given it up*: the producer reports an error, and does not send the batch again.
+
+Kafka's producer uses other words. A sealed batch is *closed for record appends*, and a completed batch is *done*. A
+partition is *muted* while its window is 0. A broker is *ready* when a batch for this broker is due. The sender
+*drains* due batches from their queues.
 
 Read the modules in this order. A record passes through the modules in the same order:
 1. `producer`: the public class `Producer`.

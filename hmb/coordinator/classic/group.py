@@ -270,10 +270,10 @@ class ClassicGroup:
         """Accept every fetch of committed offsets. The classic protocol has no rule about who can fetch them."""
 
     def reads(self, topic: str) -> bool:
-        """Return whether members of the group read the topic, or True if the group does not know this.
+        """Return False if no member reads the topic. Return True if a member reads it, or if this is unknown.
 
-        The group does not know this while it has no protocol that all members support, or if it cannot decode the
-        metadata of a member. A group without members, or with a protocol type other than "consumer", reads no topic.
+        The topics of the members are unknown in two cases: the group has no protocol that all members support, or the
+        group cannot decode the metadata of a member. A group with a protocol type other than "consumer" reads no topic.
         """
         if self.protocol_type != CONSUMER:
             return False
@@ -293,9 +293,8 @@ class ClassicGroup:
             for identity, code in zip(leaving, outcomes, strict=True)
             if not code
         ]
-        # A client first gets a member id and then joins the group. A client that has a member id, but has not joined,
-        # can already leave the group. If the group's state is Empty, only such clients can leave. An Empty group has no
-        # members, so no rebalance is necessary.
+        # A rebalance is necessary only if the group has members. A group in the state Empty has no members, but a
+        # client can leave it: the client has received a member id from the group, and leaves before it joins.
         if gone and self.state.current is not GroupState.EMPTY:
             self._rebalance.start(", ".join(gone), now)
         return outcomes
@@ -370,9 +369,8 @@ class ClassicGroup:
     def record_tombstones(self) -> list[KeyAndValue]:
         """Return the tombstones that delete all records of this group from the journal.
 
-        A classic group can replace a KIP-848 group with the same group id. Until the first record of the classic group
-        is stored, the journal still contains the records of the KIP-848 group. The result then also contains the
-        tombstones for these old records (`replaced`).
+        The group can have replaced an older group with the same group id and another protocol. While the field
+        `replaced` contains tombstones for the records of the older group, the result contains these tombstones too.
         """
         return [*self.state.replaced, (encode_key(GroupMetadataKey(group=self.group_id)), None)]
 

@@ -17,8 +17,8 @@ Each half of a rebalance has a deadline. In the first half, all members must sen
 For example, a classic group has the members A and B, and is in generation 3. The rebalance timeout is 60 s. C
 joins at second 0, so a rebalance begins. A sends JoinGroup at second 3.
 
-B has crashed and sends nothing. At second 45, the session of B ends, and the group removes B. All remaining
-members have now joined, so A and C form generation 4.
+Members A and C have joined, but B has crashed. At second 45, the session of B ends, and the group removes B.
+All members have now joined, so A and C form generation 4.
 
 Three classes do the work of a classic group. `ClassicGroup` (group.py) handles all requests and decides who is
 a member. It removes members that have stopped sending heartbeats. `Rebalance` (this module) decides when the

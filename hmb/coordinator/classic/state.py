@@ -33,7 +33,7 @@ class ClassicState:
     """The members, the generation and the protocol of a classic group.
 
     - `current` is the state of the group, for example Stable. `move` takes the next state from the table
-      `TRANSITIONS` (states.py). `restore` and `continue_as_stable` set `current` without the table.
+      `TRANSITIONS` (states.py). `restore` sets Stable or Empty, and `continue_as_stable` sets Stable.
     - `protocol` is the protocol of the current generation. It is None before the first generation, and in a
       generation without members.
     - `pending` contains the member ids that the group has sent to clients, but with which no client has joined yet.
@@ -51,7 +51,7 @@ class ClassicState:
         self.responses: list[tuple[Call, ClassicResponse]] = []
         self.writes: list[Write] = []
         self.event_texts: list[str] = []
-        self.replaced: Sequence[KeyAndValue] = ()  # tombstones of the KIP-848 group that this group replaces
+        self.replaced: Sequence[KeyAndValue] = ()  # tombstones of the KIP-848 or streams group that this group replaces
         self._clock = clock
 
     def restore(self, value: GroupMetadataValue) -> None:

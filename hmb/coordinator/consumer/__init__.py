@@ -42,7 +42,7 @@ groups have the same base classes.
 
 On a first reading, skip these modules:
 - `heartbeat` checks the fields of a request.
-- `records` converts members to values of records.
+- `records` converts members to journal records, and back.
 - `topic_regex` matches topic names with regular expressions.
 - `settings` declares the settings of a group. `requests` finds the group of a request.
 - `description` builds the response to ConsumerGroupDescribe.

@@ -70,9 +70,9 @@ class ConsumerState(ModernState[ConsumerMember, frozenset[PartitionId]]):
         return partition in self._owners
 
     def waits(self, member: ConsumerMember) -> bool:
-        """Return whether `member` waits for a partition that another member still owns.
+        """Return whether `member` waits for another member to give up a partition.
 
-        The partition is in the member's target assignment: the broker wants to assign it to the member.
+        The target assignment of `member` contains the partition, but the other member still owns the partition.
         """
         missing = self.targets.get(member.member_id, frozenset()) - member.assigned.keys()
         return any(self.is_taken(partition) for partition in missing)

@@ -1,8 +1,8 @@
 """Modern groups: what KIP-848 groups, share groups and streams groups have in common.
 
 In a classic group, a member computes the assignment. In a *modern* group, the broker computes a *target*
-assignment. At each heartbeat, a member gives up or takes over some partitions or tasks, until it owns those
-of its target.
+assignment. At each heartbeat, a member gives up or takes over some partitions or tasks, until its assignment equals
+the target.
 
 Kafka has three kinds of modern groups. All three kinds store members, epochs and targets, and remove a member
 that sends no heartbeats. This folder contains the code that all three kinds use. The code that only one kind

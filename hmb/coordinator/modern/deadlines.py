@@ -9,8 +9,8 @@ A member can have two deadlines:
   is still in its old epoch at this deadline, the group removes the member, because other members wait for the
   partitions.
 
-In a streams group, members give up tasks instead of partitions. In a share group, several members may read the
-same partition, so members have no revocation deadline.
+Members of a streams group give up tasks instead of partitions. Members of a share group have no deadline for
+giving up partitions, because several members may read the same partition.
 
 During an online migration, some members of a KIP-848 group use the classic protocol. Such a member can have a
 deadline for its next JoinGroup request, and a deadline for its next SyncGroup request (consumer/deadlines.py).

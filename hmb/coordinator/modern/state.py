@@ -47,7 +47,7 @@ class ModernMember(Protocol):
 
     @property
     def revocation_timeout(self) -> int | None:
-        """The time limit (ms) for the member to give up partitions, or None if it must give up none."""
+        """The time limit (ms) for giving up partitions, or None if the member has no partitions to give up."""
 
     def is_reconciled_to(self, epoch: int) -> bool:
         """Return whether the member has moved to this epoch and owns all partitions of its target assignment."""
@@ -61,9 +61,10 @@ class RecordTypes(NamedTuple, Generic[MemberT, TargetT]):
     """The record types of one kind of group, and functions that convert members to records and back.
 
     - `keys` maps the number of each record type to the class of its keys.
-    - `with_metadata` and `with_current` have two arguments, a member and the value of a record. They return a copy
-      of the member, in which the values of the record replace the old values.
-    - `target_value` and `target_of` convert the target of a member: the partitions or tasks that it will own.
+    - `with_metadata` and `with_current` receive a member and a record's value. They return a copy of the member
+      with the record's data.
+    - `target_value` converts a member's target to the value of a record, and `target_of` converts this value back.
+      A target contains the partitions or tasks that the member will own.
     """
 
     keys: Keys

@@ -53,7 +53,7 @@ def check_heartbeat(request: StreamsGroupHeartbeatRequest) -> None:
 
 
 def topics_of(topology: RequestedTopology | DescribedTopology) -> list[str]:
-    """Return the names of all topics in the topology of a request or of a description, each once."""
+    """Return the names of all topics in a topology, without duplicates."""
     names = (
         name
         for each in topology.subtopologies or ()

@@ -139,8 +139,8 @@ class StreamsMember:
 
         - 0
         - the current epoch
-        - the previous epoch, if `owned` is not None and all its tasks are assigned to the member. A member sends this
-          epoch if it has missed the response with the current epoch.
+        - the previous epoch, if `owned` is not None and contains only tasks that are assigned to the member. A member
+          sends this epoch if it has missed the response with the current epoch.
 
         Raises FENCED_MEMBER_EPOCH for any other epoch.
         """

@@ -3,8 +3,10 @@
 A member moves from its current tasks to its target tasks, one step at each heartbeat. After each step, the member is in
 one of these states:
 - Stable: the member owns its target tasks.
-- UnrevokedTasks: the member still owns tasks that it must give up. The member has not entered the epoch of the target.
-- UnreleasedTasks: the member is in the epoch of the target. The member waits for tasks that other members still own.
+- UnrevokedTasks: the member still owns tasks that it must give up.
+- UnreleasedTasks: the member waits for tasks that other members still own.
+
+New target tasks get a greater number, their epoch. A member enters this epoch when it has no tasks to give up.
 
 A member can be in any state when the broker computes new target tasks. Each event can therefore happen in each
 state, and the table `STREAMS_MEMBER_STATES` has a transition for each state and each event. For example, a

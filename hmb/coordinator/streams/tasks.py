@@ -75,7 +75,7 @@ class OwnedTasks:
         return not (tasks.active.isdisjoint(self.active) and tasks.standby.isdisjoint(self.standby))
 
     def include(self, tasks: Tasks) -> bool:
-        """Return whether this object contains all of `tasks`, each in the same role."""
+        """Return whether `active` contains all active tasks in `tasks`, and `standby` all standby tasks."""
         return tasks.active <= self.active.keys() and tasks.standby <= self.standby
 
 

@@ -1,4 +1,4 @@
-"""Checks whether tuples reach each node, and whether the results are the same in many orders of events.
+"""Checks that tuples reach each node, and that the order of events does not change the results.
 
 The check of a topology also tests the grouping of each bolt. The grouping decides which of the bolt's parallel
 instances receives a tuple. It must send all tuples with the same key to the same instance.

@@ -39,13 +39,13 @@ Two kinds of states look like commutative monoids, but are not:
 Users can define monoids of their own. The function `hailstorm.check` tests such a monoid: it searches for states that
 break one of the three laws (identity, associativity, commutativity).
 
-Read in this order:
-- `base`         `Monoid`: the operations, and faster operations (`absorb`, `view`) that a bolt calls for each tuple
+Read the modules in this order:
+- `base`         `Monoid`: the operations, and faster ones (`absorb`, `view`) that a bolt calls for each tuple
 - `numbers`      `Sum`, `FloatSum`, `Min`, `Max`, `Mean`
 - `containers`   `SetOf`, `MapOf`, `Newest`: sets, maps of states, and the value with the highest version
-- `top_n`        `TopN`, the n largest values, and the reason why it merges values by maximum and not by sum
-- `sketches`     `HyperLogLog`, `CountMin`, `Quantiles`: estimates in bounded memory; the state of each is a map
-- `windows`      `Tumbling`, `Sliding`, `Sessions`: maps from windows of event time to states
+- `top_n`        `TopN`: the n keys with the largest values; the module explains why `TopN` must not add values
+- `sketches`     `HyperLogLog`, `CountMin`, `Quantiles`: estimates in bounded memory
+- `windows`      `Tumbling`, `Sliding`, `Sessions`: a separate state for each window of event time
 
 Source: Hailstorm, chapter 3.4, "Bolts".
 """

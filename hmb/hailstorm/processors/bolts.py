@@ -291,11 +291,12 @@ class BoltMachine:
 
 
 def _spread(payloads: Payloads, results: Results) -> tuple[list[int], list[Number]]:
-    """Return the offsets and the numbers of all outputs in `results`, as two lists.
+    """Return two lists: the offsets and the numbers of all outputs in `results`.
 
-    `results` contains the outputs for each input tuple. Each output has the offset of its input tuple. An output's
-    number is the number of its input tuple, followed by an index. For example, the input tuple has the number (0,)
-    and three outputs. The outputs have the numbers (0, 0), (0, 1) and (0, 2).
+    `results` contains a list of outputs for each input tuple. An output has the same offset as its input tuple.
+
+    A number is a Python tuple of indexes. For example, an input tuple with the number (0,) has three outputs.
+    The outputs have the numbers (0, 0), (0, 1) and (0, 2).
     """
     numbers = payloads.numbers or [(0,) * len(payloads.path)] * len(payloads)
     offsets, spread = [], []

@@ -99,10 +99,10 @@ class Watermark:
         self._marks = {p: dict.fromkeys(names, NO_TIME) for p, names in upstreams.items()}
 
     def advance(self, payloads: Payloads) -> None:
-        """Store the time marks in `payloads`, and update the watermark.
+        """Store the time marks from `payloads`, and update the watermark.
 
-        The sender of a time mark promises to send no more tuples with earlier event times. The watermark is the
-        earliest time mark of all partitions that are not idle, but it never goes back.
+        The sender of a time mark sends no more tuples with earlier event times. The watermark moves forward to the
+        earliest time mark of all partitions that are not idle. The watermark never moves back.
         """
         for partition, time in payloads.times.items():
             self._marks[partition][payloads.sender], self._is_known = time, True

@@ -13,9 +13,9 @@ During the save, A must not change. The bolt therefore begins the save only when
 Its *low water mark* contains one offset for each partition: no more tuples from records below these offsets
 will arrive. When these offsets have reached those of the clock, A is complete.
 
-A bolt with windows counts late tuples: a tuple is late if all its windows are already closed. A snapshot contains the
-number of late tuples that belong to the snapshot. While the bolt saves a snapshot, new late tuples do not belong to
-this snapshot. The bolt therefore counts them in a second counter.
+A bolt with windows counts late tuples. A tuple is late if all its windows are already closed. Suppose that
+the bolt has counted 3 late tuples, and begins to save a snapshot. The snapshot then contains the number 3.
+During the save, a second counter counts new late tuples.
 
 A bolt with windows drops old windows. It remembers an event time, and has dropped all windows that end at or before
 this time. A snapshot also contains this event time. The bolt drops windows only when a snapshot begins, so the event

@@ -1,7 +1,8 @@
 """The registry stores a report of each processor, and the master state (the negotiator's command).
 
-The processors of a topology may run in threads, in processes or on several machines. The processors find each other
-through a small shared tree of *nodes*. A node is a path with a value of bytes:
+The processors of a topology may run in threads, in processes or on several machines. The processors find
+each other through a small shared tree of *nodes*. A node has a path and a value (bytes):
+    path                value
     master              the master state, written by the negotiator
     living/count-0      the report of the processor count-0, written by this processor
 

@@ -50,10 +50,10 @@ class RegistrySession(Protocol):
         """
 
     def watch(self, prefix: str, watch: Watch) -> None:
-        """Watch the nodes whose path begins with `prefix`.
+        """Call `watch` for each node whose path begins with `prefix`, and after each change of the node.
 
-        The registry calls `watch(path, value)` for each existing node, and after each change of a node. For a removed
-        node, the value is None. The function must not block. The calls for one node come in the order of its changes.
+        The function `watch` takes the node's path and value. The value of a removed node is None. The function must
+        not block. The calls for one node come in the order of its changes.
         """
 
     @property

@@ -1,10 +1,12 @@
 """The loop of the negotiator: read the registry, take a step, publish the master state.
 
-Several negotiators can run, but only one of them leads the topology. Each negotiator tries to create the entry `master`
-in the registry. The negotiator that succeeds is elected, and the others wait until the entry disappears. The elected
-negotiator looks for its next step whenever a value in the registry changes. Some steps become necessary although no
-value changes: for example, it is time for the next snapshot, or an answer is late. The negotiator therefore also looks
-every 50 ms.
+Several negotiators can run, but only one of them leads the topology. Each negotiator tries to create the
+entry `master` in the registry. The negotiator that succeeds leads the topology, and the others wait until
+the entry disappears.
+
+After each change in the registry, the leading negotiator checks whether its next step is possible. Some
+steps become necessary without a change: for example, it is time for the next snapshot. Every 50 ms, the
+negotiator therefore checks again, even if nothing has changed.
 """
 
 from __future__ import annotations

@@ -8,9 +8,9 @@ The *negotiator* controls the snapshots. When every processor that saves snapsho
 clock, the negotiator marks this clock as complete. Only then does the store delete the snapshots with other
 clocks.
 
-A store also contains three values for the whole topology. If a new negotiator replaces an old one, it reads
-these values to continue the work:
-    fingerprint   a description of the topology, for example its nodes and the kinds of its bolts' states. A
+A store also contains three values for the whole topology. After a restart, the topology continues with
+these values:
+    fingerprint   a description of the topology, for example its nodes and the kind of each bolt's state. A
                   topology with another fingerprint could not use the snapshots, so the store refuses it.
     epoch         a number that increases by 1 at each start of the topology. The store refuses `save` and
                   `complete` if the caller still belongs to an older start.

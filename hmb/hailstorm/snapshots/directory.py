@@ -248,7 +248,7 @@ def _read(path: Path) -> SnapshotFile:
 
 
 def _clock_of(path: Path) -> Clock | None:
-    """Return the clock of a snapshot file, which is stored in its header. Return None if the header is damaged.
+    """Return the clock in the header of a snapshot file, or None if the header is damaged.
 
     The clock contains one offset for each partition. The snapshot includes exactly the records below these offsets.
     """

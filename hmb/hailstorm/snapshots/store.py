@@ -37,11 +37,10 @@ class SnapshotStore(Protocol):
         """
 
     def completed(self) -> Clock | None:
-        """Return the newest complete clock, or None if no clock is complete yet.
+        """Return the newest clock at which all processors have saved a snapshot, or None.
 
         A clock contains one offset for each partition. A snapshot at this clock includes exactly the records below
-        these offsets. When all processors have saved a snapshot at a clock, the method `complete` marks this clock as
-        complete.
+        these offsets. The method `complete` stores the clock. Before its first call, the result is None.
         """
 
     def complete(self, epoch: int, clock: Clock) -> None:

@@ -25,8 +25,8 @@ A database target counts in a table how often a sink has started. For example, p
 the count becomes 3. When process B starts the same sink, the count becomes 4. If process A writes after that,
 the write fails.
 
-A topic target uses a transactional id. When a new instance of a sink starts, the broker refuses all later
-writes of the previous instance (*fencing*).
+A sink's topic target always uses the same transactional id. When a new instance of the sink starts, the
+broker refuses all later writes of the previous instance (*fencing*).
 
 When a sink starts, it checks that the target has not lost any outputs. Suppose that the sink's snapshot shows
 that the sink has written the outputs of all records below offset 50 of a partition. If the offset of this
@@ -38,8 +38,8 @@ Suppose that a user deletes the topic. The outputs are lost, but the committed o
 loss, the target stores the topic's id with the offsets. It raises an error if the topic is later missing, or
 has another id.
 
-Source: KIP-98 and KIP-447 for Kafka's transactions. The sinks in the Hailstorm paper do not write each output
-exactly once (chapter 3.5, "Sinks").
+Source: KIP-98 and KIP-447 for Kafka's transactions. In the Hailstorm paper (chapter 3.5, "Sinks"), a sink
+can repeat outputs after a crash. Targets prevent repeated outputs.
 """
 
 from hmb.hailstorm.targets.database import DatabaseTarget, SqliteTarget

@@ -95,7 +95,7 @@ class SeenRequest:
 
 
 class RecentRequests:
-    """Records the last requests of a broker's clients, while a page or `hmb top` shows them. Thread-safe."""
+    """Stores the newest and the slowest client requests while a page or `hmb top` shows them. Thread-safe."""
 
     def __init__(self, counters: RequestCounters) -> None:
         self._counters = counters
@@ -238,9 +238,9 @@ class RecentRequests:
 
 @contextmanager
 def _followed(way: list[Call] | None) -> Iterator[None]:
-    """Record the calls of HMB functions in this thread while a `with` block runs: append them to the list `way`.
+    """Record which HMB functions run in this thread during a `with` block.
 
-    If `way` is None, record nothing.
+    Append each call of an HMB function to the list `way`. If `way` is None, record nothing.
     """
     if way is None:
         yield
@@ -270,10 +270,10 @@ def _callers() -> list[Call]:
 
 
 def _follower(way: list[Call]) -> Callable[[FrameType, str, Any], None]:
-    """Return a function that appends each call of an HMB function to `way`.
+    """Return a function for `sys.setprofile` that appends calls of HMB functions to the list `way`.
 
-    The caller passes this function to `sys.setprofile`. Python then runs it each time a function in this thread
-    begins or ends.
+    Python runs the returned function when a function in this thread is called or returns. The returned function
+    ignores functions outside HMB.
     """
     depth = 1 + max((each[0] for each in way), default=0)
 

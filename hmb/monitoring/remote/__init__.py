@@ -1,4 +1,4 @@
-"""Shows what happens inside any broker, Apache Kafka included, through the APIs that clients use.
+"""Sends ordinary client requests to a broker (HMB or Apache Kafka), and shows the broker's state.
 
 A broker of HMB can serve its state and a page over HTTP. Brokers of Apache Kafka cannot. The commands `hmb state -b
 ADDRESS`, `hmb top -b ADDRESS` and `hmb ui -b ADDRESS` therefore send Kafka requests, and create the same `BrokerState`

@@ -1,4 +1,7 @@
-"""DeleteShareGroupOffsets (92): delete the offsets that a share group without members has in some topics (KIP-932)."""
+"""DeleteShareGroupOffsets (92): delete a share group's offsets in some topics (KIP-932).
+
+The group must have no members.
+"""
 
 from uuid import UUID
 

@@ -27,12 +27,12 @@ class FindCoordinatorRequest(Request, api_key=ApiKey.FIND_COORDINATOR, versions=
 
 
 class FindCoordinatorResponse(Response, api_key=ApiKey.FIND_COORDINATOR, versions="0-6", flexible="3+"):
-    """The address of the broker that coordinates each requested id (key).
+    """The addresses of the brokers that coordinate the requested groups or transactional ids.
 
-    - Versions 0 to 3 contain one coordinator.
+    - Versions 0 to 3 contain one address.
     - Version 1 adds the throttle time and an error message.
     - Version 3 uses the flexible encoding (KIP-482).
-    - From version 4 on, the response contains one coordinator for each key.
+    - From version 4 on, the response contains one address for each requested id.
 
     Versions 2, 5 and 6 each have the same layout as the version before.
     """

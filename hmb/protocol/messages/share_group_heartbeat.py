@@ -20,7 +20,7 @@ class ShareGroupHeartbeatRequest(Request, api_key=ApiKey.SHARE_GROUP_HEARTBEAT, 
     The member chooses its own id. It sends the epoch 0 to join the group, and the epoch -1 to leave it. The rack id
     and the list of topics may be null if they have not changed since the member's last heartbeat.
 
-    There is no version 0, because only the early access in Kafka 4.0 had it.
+    HMB does not support version 0. Kafka used this version only in the early access of Kafka 4.0.
     """
 
     group_id:               str              = t.string()

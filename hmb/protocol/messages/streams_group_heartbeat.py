@@ -28,11 +28,12 @@ class Endpoint(Struct):
 
 
 class TaskOffset(Struct):
-    """A sum of offsets for one task. Two such sums show how far the task has restored its state.
+    """The sum of a task's offsets in all its changelog partitions.
 
-    A task stores each change of its state in changelog partitions. To restore the state, it reads these partitions.
-    In `task_offsets`, `offset` is the sum of the positions that the task has reached in them. In
-    `task_end_offsets`, `offset` is the sum of their end offsets.
+    A task stores each change of its state in changelog partitions. To restore the state, the task reads these
+    partitions. In `task_offsets`, the sum shows how far the task has read. In `task_end_offsets`, the sum shows
+    where the partitions end. For example, if the sums are 700 and 1000, the task must still read
+    300 offsets.
     """
 
     subtopology_id: str = t.string()

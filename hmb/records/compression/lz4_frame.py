@@ -14,9 +14,9 @@ header before the first block, and a length before each block. A frame has this 
 
 LZ4 causes three problems in Kafka:
 
-- Clients before Kafka 0.10 compute a wrong header checksum (HC), because they include the magic (KAFKA-3160).
-  They expect the wrong checksum in message sets v0. HMB therefore writes the wrong checksum into message sets
-  v0, and ignores the checksum when it reads them.
+- Clients before Kafka 0.10 compute a wrong header checksum (HC): it also covers the first 4 bytes of the frame
+  (KAFKA-3160). In message sets v0, they expect this wrong HC. HMB therefore writes it into message sets v0, and
+  does not check the HC there.
 
 - By default, LZ4 libraries write frames with linked blocks (bit 5 of FLG is 0). Kafka's Java client rejects
   such frames. This module therefore uses the library to compress each block, and writes the frame itself.

@@ -101,9 +101,9 @@ class DownConversion:
         """
         self.size = 0  # bytes of all messages; 0 if the client gets no message
         self.memory = 0  # the largest number of bytes that `pieces` keeps in memory while the caller sends a piece
-        # Use `next_offset` only if the client gets no message (`size` is 0). The caller must then read more of the log.
-        # `next_offset` is the offset where the caller must begin: the offset after the last batch that the
-        # constructor has read.
+        # `next_offset` is the offset after the last batch that this method has read. If the client gets no message
+        # (`size` is 0), the caller must read more of the log, and begin at `next_offset`. If `size` is greater than 0,
+        # do not use `next_offset`.
         self.next_offset = start_offset
         self._read, self._region = read, region
         self._magic, self._start_offset, self._limit = magic, start_offset, limit

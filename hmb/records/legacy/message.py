@@ -178,11 +178,10 @@ class Message(_Header):
         return self.timestamp if self.timestamp_type is TimestampType.LOG_APPEND_TIME else None
 
     def records(self, limit: int = DEFAULT_LIMIT) -> Iterator[Record]:
-        """Yield the record of this message. From a wrapper (a compressed message set), yield all records.
+        """Yield the records in this message: one record, or all records of a compressed message set.
 
-        The caller must call `check` first.
-
-        Raises MESSAGE_TOO_LARGE if the records have more than `limit` bytes after decompression.
+        The caller must call `check` first. Raises MESSAGE_TOO_LARGE if the compressed message set has more than
+        `limit` bytes after decompression.
         """
         log_append_time = self.log_append_time
         for offset, message in self.entries(limit):

@@ -26,9 +26,9 @@ Example: task 2 of query Q writes batch 7 and commits. The group `hmb-spark-Q-2`
 crashes and runs batch 7 again. The new run of task 2 fetches offset 8, which means "batch 7 is written". The new run
 therefore writes none of its rows.
 
-The order of the steps matters. After step 1, no earlier run can commit a new note. So the note that the run
-fetches in step 2 does not change before step 3. The transaction commits the rows and the new note together, or
-neither of them.
+Each run of a task calls init_transactions before it fetches the note, which contains the number of the newest
+written batch. After this call, no earlier run can change the note. A transaction commits the rows and the new
+note together, or neither of them.
 
 Limits:
 - When Spark runs a batch again, each task must get the same rows as in the first run. But a row can move to
@@ -201,7 +201,7 @@ def _write(
 
 
 def _last_note(options: SinkOptions, name: str) -> BatchNote | None:
-    """Return the note of the newest batch that the task has committed, or None if the task has no note."""
+    """Return the number, row count and checksum of the newest batch that the task has written, or None."""
     with Admin(options.bootstrap_servers, security=options.security) as admin:
         noted = patiently(options, lambda: admin.list_group_offsets(name, require_stable=True))
     return BatchNote.from_offset(max(noted.values())) if noted else None

@@ -14,10 +14,10 @@ batch, the new batch would have a correct CRC, and nobody could find the damage 
 records from the disk, it checks the CRC. When the broker finds a damaged batch for the first time, it logs the file,
 the position and the offsets.
 
-*The memory.* A thread that decompresses a batch needs up to `max.decompressed.message.bytes` of memory. For example,
-100 clients send batches that the broker must compress again, and each batch has 32 MB after decompression. If 100
-threads decompressed at the same time, the broker would need 3.2 GB. PREPARING admits only two of them at a time, so the
-broker needs 64 MB, and 98 threads wait.
+*The memory.* To decompress a batch, a thread needs up to `max.decompressed.message.bytes` of memory. For
+example, 100 clients each send a batch that has 32 MB after decompression. If 100 threads decompressed these
+batches at the same time, the broker would need 3.2 GB. The semaphore PREPARING lets only two threads decompress
+at a time. These two threads need 64 MB together, and the other 98 threads wait.
 """
 
 from __future__ import annotations

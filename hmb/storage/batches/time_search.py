@@ -1,4 +1,4 @@
-"""The search by time, for ListOffsets: it finds the first record of a log that is not older than a timestamp.
+"""Searches a log for the first record with a given timestamp or a greater one (for ListOffsets).
 
 The time index of a segment limits the search to a few batches (time_index.py). The search reads the records of these
 batches. If a batch is damaged or cannot be decoded, the search skips it, because no consumer can read its records.

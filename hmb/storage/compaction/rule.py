@@ -84,7 +84,8 @@ class OffsetMap:
     def add(self, batch: Batch) -> bool:
         """Add the keys of a batch, and return True. If the map's memory is used up, return False instead.
 
-        If the batch does not end below the batch that was added before it, the method raises CORRUPT_MESSAGE.
+        The caller must add the batches in descending order of their offsets. Otherwise, the method raises
+        CORRUPT_MESSAGE.
 
         If a batch cannot be read, the method adds no keys, stores the error in `unreadable`, and returns True.
         """

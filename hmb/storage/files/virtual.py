@@ -26,11 +26,10 @@ use of a file. The clock algorithm is faster: a use only gives the file a mark.
 
 This module avoids two errors:
 
-- *A thread writes into the wrong file.* The kernel uses the number of a closed descriptor again for the next
-  file. For example, thread A opens a file, and stores only the number of its descriptor, 7. Thread B closes
-  this file and opens a different file, which also gets the number 7. Thread A would then write into the wrong
-  file. So each thread holds a reference to the open file (`SharedFile`) while it uses the file. The file
-  closes when no thread holds a reference.
+- *A write into the wrong file.* Suppose that thread A stored only the number of its file's descriptor, 7.
+  Thread B could then close this file, and open a different file, which also gets the number 7. Thread A would
+  write into the wrong file. To prevent this, each thread holds a reference to the open file (`SharedFile`)
+  while it uses the file. The file closes when no thread holds a reference.
 
 - *Lost bytes stay unnoticed.* The kernel keeps written bytes in memory and writes them to the disk later. If
   the kernel fails to write them, the next sync of the file returns an error. But if the broker has closed the
@@ -264,8 +263,8 @@ class DurableFile(VirtualFile):
     def sync(self) -> None:
         """Sync the file: write its bytes from the kernel's memory to the disk.
 
-        Raises SyncFailed if this sync fails, or if any earlier sync of the file has failed. Raises another OSError if
-        the file cannot be opened. After this OSError, a later call can succeed.
+        Raises SyncFailed if this sync or any earlier sync of the file has failed. Raises OSError if the file
+        cannot be opened. If opening fails, a later call can succeed.
         """
         if self._failure is not None:
             raise self._failed()

@@ -1,8 +1,8 @@
 """Reads a large file through a window, so that only a part of the file is in memory.
 
-Recovery and compaction must read whole segments, which are up to 1 GiB large. To load a whole segment would
-need too much memory. To map it into memory would be dangerous, because another process may make the file
-shorter. If the broker then read beyond the new end, the kernel would kill the broker (SIGBUS).
+Recovery and compaction must read whole segments (up to 1 GiB by default). The broker does not load a whole
+segment, because this would take too much memory. It does not use a memory map (`mmap`) either. If another
+process made a mapped file shorter, an access beyond the new end would kill the broker (SIGBUS).
 
 The broker reads a segment in parts of 1 MiB (*windows*). In the next drawing, window 1 ends in the middle of
 the fifth batch. Window 2 begins with the fifth batch, so it contains the whole batch:

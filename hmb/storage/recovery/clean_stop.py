@@ -19,11 +19,10 @@ from hmb.records import NO_TIMESTAMP
 from hmb.storage.batches.time_search import has_timestamp
 from hmb.storage.segment import Segment
 
-# An append adds an index entry if it begins more than `index.interval.bytes` after the position in the last entry.
-# This module assumes that one append has at most MAX_UNINDEXED bytes. If a batch begins more than the sum of both
-# numbers after the position in the last entry, the index probably lacks entries. The broker then checks the whole
-# segment. For example, `index.interval.bytes` is 4,096, and the last entry contains position 10,000. The limit is then
-# position 10,000 + 4,096 + 1,048,576 = 1,062,672.
+# For example, `index.interval.bytes` is 4,096, and the last index entry contains position 10,000. The first append
+# after position 10,000 + 4,096 = 14,096 adds an entry. This module assumes that one append has at most MAX_UNINDEXED
+# (1,048,576) bytes. So an append that adds no entry ends at or before position 14,096 + 1,048,576 = 1,062,672. If a
+# batch begins after this limit, the index probably lacks an entry. The broker then checks the whole segment.
 #
 # In two cases, a batch can begin after this limit although the index lacks no entry. After a restart, the broker counts
 # only the bytes appended since the restart, so the next entry comes later. If `max.message.bytes` is large, one append

@@ -350,9 +350,8 @@ def _load_producers(
 ) -> ProducerState:
     """Load a snapshot into `state`, add the later batches, and rebuild incomplete transaction indexes.
 
-    Usually, the function loads the newest intact snapshot. But to rebuild a segment's transaction index, it must
-    read the whole segment. If this segment begins at offset 500, the function loads a snapshot from offset 500 or
-    earlier.
+    Usually, the function loads the newest intact snapshot. But to rebuild a segment's transaction index, it
+    must read the whole segment. It then loads an older snapshot, from the start of the segment or earlier.
     """
     loaded_to = segments[0].base_offset
     wanted = next((segment.base_offset for segment in segments if segment.transaction_index.is_incomplete), end_offset)

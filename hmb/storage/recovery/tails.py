@@ -41,9 +41,11 @@ def is_all_zeros(file: FileIO, position: int) -> bool:
 def keep(path: Path, position: int, end: int | None = None) -> Path:
     """Copy the bytes from `position` up to `end` (not included) into a `.cut` file, and return its path.
 
-    If `end` is None, copy all bytes up to the end of the file. The name of the copy is `<file>.<position>.cut`. If
-    this name is taken, it is `<file>.<position>.<number>.cut`. Long runs of zeros use no disk space in the copy. The
-    broker never reads the copy. Raises OSError.
+    If `end` is None, copy the rest of the file. The copy gets the name `<file>.<position>.cut`. If another
+    file already has this name, the copy gets the name `<file>.<position>.<number>.cut`. Long runs of zeros
+    use no disk space in the copy.
+
+    The broker never reads the copy. Raises OSError.
     """
     kept = path.with_name(f"{path.name}.{position}{CUT}")
     temporary = kept.with_name(kept.name + ".tmp")

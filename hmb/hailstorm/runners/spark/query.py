@@ -16,9 +16,9 @@ All tuples with the same key go to the same instance. Each node of the topology 
     bolt with a state               groupBy("instance"), and transformWithStateInPandas
     sink                            foreachBatch, which calls the sink's function in Spark's driver
 
-The nodes of the topology send rows to each other. Each row contains a tuple (`item`) and the tuple's origin:
-the record (`topic`, `partition`, `offset`), the nodes that made the tuple (`path`), and the index of each
-node's output (`number`).
+The topology's nodes exchange rows. Each row contains a tuple (`item`), the tuple's record (`topic`,
+`partition`, `offset`), and the nodes that made the tuple (`path`). For each of these nodes, `number`
+contains the index of the output that led to the tuple.
 
 For example, the spout `lines` makes a tuple (index 0) from the record at offset 7. From this tuple, the bolt
 `split` makes several tuples. The fourth of them (index 3) has this row:
