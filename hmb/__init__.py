@@ -93,8 +93,8 @@ three wrappers around each handler: `counted` counts the requests, `guarded` che
 enforces quotas (`broker/lifecycle.py`).
 
 In step 5 of the Produce tour, `_Appends.append` finds the topic (`broker/topics/registry.py`), and then the log
-of the partition (`broker/topics/topic.py`). It then calls two functions of `broker/handlers/produce.py`:
-`_Appends._parse` calls `parse_produced` (step 6), and `_append_to_log` calls `Log.append` (step 7).
+of the partition (`broker/topics/topic.py`). In `broker/handlers/produce.py`, `_Appends._parse` continues with
+step 6, and `_append_to_log` continues with step 7.
 
 If the broker cannot append a batch, `put_error` writes an error code into the response (`broker/errors.py`).
 The module `broker/transactional.py` handles batches that belong to a transaction.
@@ -130,8 +130,8 @@ The Fetch tour consists of the functions that handle a Fetch request, in the ord
 3. `storage/log.py` `Log._read` copies the log's offsets and its list of segments at one moment
 4. `storage/log_reading.py` `find_records` selects the segment that contains the wanted offset
 5. `storage/segment.py` `Segment.read` returns a region of the file that begins with the wanted batch
-6. `storage/segment.py` `Segment.batches_at_or_after` skips the batches that end before the wanted offset
-7. `storage/segment.py` `Segment.batches_from` calls step 8, and reads headers from the returned position on
+6. `storage/segment.py` `Segment.batches_at_or_after` skips batches of step 7 that end before the wanted offset
+7. `storage/segment.py` `Segment.batches_from` gets a position from step 8, and reads batch headers from there
 8. `storage/offset_index.py` `OffsetIndex.lookup` returns the position of a batch at or before the wanted offset
 9. `protocol/connection.py` `ServerConnection.respond` encodes the response as parts; one part is the region
 10. `broker/network/gathering.py` `ResponseQueue.send` passes the parts to `send` (`sending.py`)
@@ -227,9 +227,9 @@ the JoinGroup and SyncGroup requests of these members (`coordinator/migration/co
 `ClassicState` contains the members of a classic group (`coordinator/classic/state.py`). `PendingMembers`
 contains the member ids that no client has used yet (`coordinator/classic/pending_members.py`).
 
-In step 5 of the JoinGroup tour, `ClassicGroup._join_first` handles two special cases. A client can be too old
-for the error MEMBER_ID_REQUIRED (`coordinator/classic/older_clients.py`), and a static member can restart
-(`coordinator/classic/static_members.py`).
+In step 5 of the JoinGroup tour, `ClassicGroup._join_first` handles two special cases. Clients with JoinGroup
+version 0 to 3 join at once (`coordinator/classic/older_clients.py`). A restarted static member gets a new
+member id (`coordinator/classic/static_members.py`).
 
 A table contains the allowed state changes of a classic group (`coordinator/classic/states.py`). The class of
 this table is `StateTable` (`state_table.py`).

@@ -90,8 +90,7 @@ class RecordedLock:
 def _name(frame: FrameType) -> Name | None:
     """Return the name of the lock that the current line of `frame` creates, for example ("storage/log.py", "_lock").
 
-    The name consists of a file and an attribute. Return None if the file does not belong to `hmb`, or if the line does
-    not assign the lock to an attribute.
+    Return None if the line does not belong to `hmb`, or if it does not assign the lock to an attribute.
     """
     file = Path(frame.f_code.co_filename)
     found = ATTRIBUTE.match(linecache.getline(str(file), frame.f_lineno))

@@ -3,9 +3,11 @@
 A broker that starts with this log checks every batch and writes the indexes again. The log has one segment and no
 recovery point.
 
-Most producers are idempotent, so the batches of this log contain the sequence numbers of an idempotent producer. When
-the broker checks the log, it must also rebuild its state for this producer. Each batch has a greater timestamp than the
-batch before it. Otherwise, the time index would get no new entries.
+The benchmark's log contains the sequence numbers of an idempotent producer, because most producers are
+idempotent. When the broker checks the log, it also rebuilds the state of this producer.
+
+Each batch has a greater timestamp than the batch before it, because the time index gets new entries only
+for increasing timestamps.
 
 The benchmark encodes one batch and writes it again and again. Only these fields differ from batch to batch:
     offset  0   int64   base_offset

@@ -90,10 +90,11 @@ def running_brokers(
 
 
 def broker_kinds(versus: Installation | None = None) -> list[BrokerKind]:
-    """Return the kinds of brokers to compare. The first kind is this HMB.
+    """Return the kinds of brokers to compare: one or two kinds.
 
-    If `versus` is another installation of HMB, the second kind is the broker of this installation. If `versus` is
-    None, the second kind is Kafka 4.3.0. If Kafka's jars are missing, there is no second kind.
+    The first kind is HMB from the installation that runs this benchmark. If `versus` is another installation, the
+    second kind is HMB from `versus`. If `versus` is None, the second kind is Kafka 4.3.0, unless Kafka's jars are
+    missing.
     """
     own = BrokerKind(Hmb.name, Hmb)
     if versus is not None:

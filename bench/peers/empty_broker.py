@@ -27,9 +27,9 @@ from hmb.protocol.api_keys import ApiKey
 from .hmb_broker import Hmb
 
 PRODUCE = ApiKey.PRODUCE.to_bytes(2)
-# The correlation id has the same position in a request and in a response. The server has already removed the size of a
-# request, so the request begins with int16 api_key, int16 api_version and int32 correlation_id. A response begins with
-# int32 size and int32 correlation_id.
+# A response begins with int32 size and int32 correlation_id. The server has already removed the size of a request, so a
+# request begins with int16 api_key, int16 api_version and int32 correlation_id. In both cases, 4 bytes precede the
+# correlation id.
 CORRELATION_ID = slice(4, 8)
 
 

@@ -35,19 +35,20 @@ LOGARITHMIC_FROM = 20.0  # A panel has a logarithmic axis if its largest value i
 
 
 def dots(view: SampleView, title: str, samples: Sequence[Sample]) -> Figure:
-    """Draw a chart with dots. The chart has one panel for each measured quantity, for example records/s.
+    """Draw a chart with dots, with or without ratios.
 
-    If the chart shows several tasks, each quantity has a second panel with ratios. For example, HMB's rate is
-    200,000 records/s and Kafka's rate is 100,000 records/s, so the ratio is 2. Each ratio compares two values of
-    the same task and the same round.
+    Without ratios, the chart has one panel for each measured quantity, for example records/s.
 
-    The ratios are useful when the rates of two tasks are very different. Messages of 10 B, for example, have much
-    higher rates than messages of 1,000 B. On one axis for all rates, a small difference between HMB and Kafka is
-    hard to see.
+    With ratios, the chart has two panels for each quantity for which `Column.compare` is True. One panel shows
+    the measured values, and the other panel shows ratios. For example, HMB sends 200,000 records/s and Kafka
+    sends 100,000 records/s in the same task and the same round. The ratio is 2.
 
-    A chart with ratios leaves out each quantity for which `Column.compare` is False.
+    A chart has ratios only if it shows several tasks, and if the samples contain a broker or client to compare
+    with.
 
-    If the samples contain no broker or client to compare with, the chart has no ratios. It shows all quantities.
+    Ratios are useful when the rates of two tasks are very different. Messages of 10 B, for example, have much
+    higher rates than messages of 1,000 B. On one axis for both rates, a small difference between HMB and Kafka
+    is hard to see.
     """
     cells = view.runs(samples)
     columns = [each for each in view.columns if any(each.key in run.figures for run in samples)]

@@ -272,7 +272,8 @@ def chosen_clients(
 ) -> list[LibraryClient]:
     """Return the clients that the user has chosen.
 
-    With `versus`, return only HMB's clients: each client once for this HMB, and once for the installation `versus`.
+    If `versus` is another installation of HMB, return only HMB's clients: those of the running installation and
+    those of `versus`.
     """
     clients = [each for each in (*PRODUCERS, *CONSUMERS) if only in (None, each.action)]
     if parts:
@@ -329,8 +330,8 @@ def command(
 
     All clients run alternately, at first with HMB's broker and afterwards with Kafka 4.3.0.
 
-    With --versus CHECKOUT, only HMB's clients run: the clients of this HMB, and the clients of the HMB that is
-    installed in CHECKOUT. All of them use the same brokers.
+    With --versus CHECKOUT, only HMB's clients run. The command compares its own version of the clients with the
+    version that is installed in CHECKOUT. Both versions use the same brokers.
     """
     settings = ClientSettings(acks, linger_ms, batch_size)
     other = versus if isinstance(versus, peers.Installation) else None

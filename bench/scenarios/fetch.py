@@ -158,9 +158,9 @@ def spend(client: FrameClient, pid: int, frames: Iterator[bytes], seconds: float
 )  # fmt: skip
 @click.option("--seconds", type=float, default=4.0, show_default=True, help="Length (seconds) of each run.")
 def command(measurement: Measurement, partitions: list[int], seconds: float) -> None:
-    """Measure the cost of a fetch of many partitions that have no new records, in HMB's broker.
+    """Measure the CPU time that HMB's broker uses for a fetch without new records.
 
-    The command measures a full fetch and a fetch in a fetch session.
+    A full fetch names all partitions. A fetch in a fetch session names none. The command measures both kinds.
     """
     progress = measurement.progress(measurement.round_count * len(partitions))
     for number in range(measurement.round_count):

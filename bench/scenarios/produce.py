@@ -14,9 +14,9 @@ based (`thesis/cells.py`). All cells have acks=1, one partition, linger 0, no id
 The client is the same in every run: Kafka 4.3.0's tool ProducerPerformance in its own JVM, unless `--client` names
 another client. Each run has a new topic. A run counts only if the broker's log contains all sent records after the run.
 
-On a machine with two cores, the client needs most of the CPU time, so the client limits the rate. A faster
-broker hardly increases the rate, but it needs less CPU time for each record. The benchmark therefore measures
-both the rate and the broker's CPU time for each record.
+On a machine with two cores, the client uses most of the CPU time and is the bottleneck. Even a much faster
+broker increases the rate (records per second) only slightly. The benchmark therefore also measures the broker's
+CPU time for each record.
 
 A JVM needs much CPU time at first, because it is still compiling its code. This would distort the results of a
 Kafka broker. All brokers therefore get a warm-up before the first run: each broker receives the same records

@@ -8,17 +8,21 @@ These commands are examples:
 Spark's connector needs four jars, in versions that fit the installed PySpark: spark-sql-kafka-0-10,
 spark-token-provider-kafka-0-10, kafka-clients and commons-pool2.
 
-HMB's data source and Spark's connector run in the same Spark session, with two cores. The benchmark has four
-kinds of jobs:
-- read: Spark reads all records of a topic, and adds up the sizes of their values. One job reads a topic with
-  one partition, and another job reads a topic with two partitions.
-- filter: a topic contains the records of 30 days. A query selects 1 % of these records, which is 7.2 hours.
-  With the option `pushFilters`, HMB's data source reads only the selected records. Spark's connector reads
-  the whole topic. The topic has four times as many records as a topic of the read jobs.
-- write: Spark writes rows to a topic. It writes as many rows as a read job reads. A row has `--record-size`
-  bytes.
-- stream: a producer sends `--rate` records per second for `--seconds` seconds, and Spark processes them in
-  small batches. The results are the 50th and the 99th percentile of the time for one batch.
+HMB's data source and Spark's connector run in the same Spark session, with two cores. The benchmark has
+four kinds of jobs:
+
+- read: Spark reads all records of a topic, and adds up the sizes of their values. One job reads a topic
+  with one partition, and another job reads a topic with two partitions.
+
+- filter: Spark reads the records of 7.2 hours from a topic with the records of 30 days. With the option
+  `pushFilters`, HMB's data source fetches only the records of these hours. Spark's connector fetches the
+  whole topic. The topic has four times as many records as a topic of a read job.
+
+- write: Spark writes rows to a topic. It writes as many rows as a read job reads. The value of a row has
+  `--record-size` bytes.
+
+- stream: a producer sends `--rate` records per second for `--seconds` seconds. Spark processes the records
+  in small batches. The results are the 50th and the 99th percentile of the time for one batch.
 
 For a filter job, the rate is the number of all records in the topic, divided by the seconds that the query
 takes. A higher rate therefore means a faster query, even if the data source does not read all records.

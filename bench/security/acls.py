@@ -3,8 +3,8 @@
 The broker checks the ACLs once for each topic of a request, not once for each record. The benchmark therefore sends
 many small Produce requests. With larger requests, the check would cost less time for each record.
 
-One ACL permits everything on the topic of the benchmark. All other ACLs belong to other topics and to other users. Half
-of the ACLs are for prefixes of names.
+One ACL permits everything on the benchmark's topic. The other 999 ACLs belong to other topics and other users.
+Of these, 500 are for prefixes of topic names, such as `department-1`.
 """
 
 from __future__ import annotations

@@ -2,10 +2,12 @@
 
 The x axis of a chart shows the batch size or the message size. The y axis shows MB/s on the wire.
 
-Each panel has a curve for each of the thesis's four scenarios. The first panel shows the rates of the thesis
-(tables 10.3 and 10.5). Each other panel shows the rates that were measured with one release of Kafka. Each
-scenario is measured in several rounds. A point shows the median of these rounds, and a bar shows their minimum
-and maximum.
+The first panel of a chart shows the rates from the bachelor thesis *Functional Kafka* (tables 10.3 and
+10.5). Each other panel shows the measured rates for one release of Kafka. Each panel has four curves, one
+for each scenario.
+
+`hmb bench thesis` measures each scenario in several rounds. A point shows the median of the rounds, and a
+bar shows their minimum and maximum.
 """
 
 from __future__ import annotations

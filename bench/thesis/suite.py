@@ -8,10 +8,10 @@ These commands are examples:
     hmb bench thesis --scale 0.1                   # a tenth of the records, for a quick look
     hmb bench thesis --generations 4.3.0           # only one of the two releases of Kafka
 
-The thesis has four scenarios, each with a producer and a broker. In scenarios 1 to 3, the producer, the broker
-or both come from Kafka. The benchmark runs each of these scenarios with two releases: Kafka 4.3.0, and Kafka
-0.8.2.2, the last release of the series that the thesis used. In scenario 4, both come from HMB. Together, these
-are 3 * 2 + 1 = 7 pairs of a producer and a broker.
+The benchmark repeats the four scenarios of the thesis, each with a producer and a broker. In scenarios 1 to 3,
+the producer, the broker or both come from Kafka. These scenarios run with two releases, Kafka 4.3.0 and Kafka
+0.8.2.2. (The thesis used the series 0.8.2, and its last release is 0.8.2.2.) In scenario 4, both come from HMB.
+The benchmark measures 3 * 2 + 1 = 7 pairs of a producer and a broker.
 
 The brokers start before the first run, and serve all runs. Each run has its own topic. A *cell* is one
 workload: a combination of a message size and a batch size. In each round of a cell, all seven pairs of a

@@ -1,7 +1,7 @@
 """Tables that show how fast HMB and Kafka are in the benchmarks of a bachelor thesis.
 
-HMB repeats the benchmarks of the thesis. The tables contain the measured rates, ratios and costs, and HMB's
-goals.
+The benchmark repeats the measurements of *Functional Kafka*, a bachelor thesis. The tables contain measured
+rates, ratios and costs, and HMB's goals.
 
 A *scenario* is a pair of a producer and a broker. In scenario 1, the producer and the broker come from Kafka.
 In scenario 4, the producer and the broker come from HMB.

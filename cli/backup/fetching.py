@@ -1,8 +1,8 @@
 """Fetching all batches of a partition from its leader, byte for byte as the leader stores them.
 
 The backup fetches with the isolation level `read_committed`. The leader then returns only batches below the
-last stable offset. Among them are also the batches of aborted transactions and the transaction markers. The
-backup stores these batches too.
+last stable offset. The backup stores all these batches, even transaction markers and the batches of aborted
+transactions.
 """
 
 from __future__ import annotations

@@ -34,7 +34,7 @@ from hmb.records.changed_batch import as_produced, is_sendable
 def new_offsets() -> Translation:
     """Return an empty translation from old offsets to new offsets, for one partition.
 
-    `restorable` adds each restored record to this translation.
+    The function `restorable` adds the restored records' offsets to the translation.
     """
     return Translation([CopiedRun(0, 0, 0)], keeps_all=True)
 

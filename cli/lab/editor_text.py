@@ -1,8 +1,8 @@
 """Convert the page of a lab to a text that is easy to read in an editor. Students get this text as the file lab.md.
 
-The page of a lab is MyST Markdown. A browser and Jupyter fold the answers (`<details>`), so a student can predict first
-and unfold the answers later. An editor folds nothing. The file for an editor therefore has all answers in a section at
-its end. This file also has no header for Sphinx, and its lines have at most 100 characters.
+The page of a lab is MyST Markdown. A browser or Jupyter hides each answer (`<details>`) until the student opens
+it. An editor cannot hide answers, so the file for an editor has all answers in a section at its end. This file
+has no header for Sphinx, and its paragraphs have lines of at most 100 characters.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ ITEM = re.compile(r" *(?:- |\d+\. )?")
 
 
 def editor_text(page: str) -> str:
-    """Return the page of a lab as a text that is easy to read in an editor, with all answers at the end.
+    """Return a version of a lab page that is easy to read in an editor, with all answers at the end.
 
-    The text `page` contains the page in MyST Markdown.
+    The parameter `page` contains the original page in MyST Markdown.
     """
     text = FRONT_MATTER.sub("", page).replace("```{code-cell} python", "```python").lstrip("\n")
     parts = CODE_BLOCK.split(_answers_last(text))  # Prose and code alternate in this list.

@@ -204,12 +204,11 @@ def failed_call(error: BaseException) -> str:
     A check is a test that calls the functions of a student's answer. `error` is an exception that ended a check or
     the import of the answer.
 
-    - If the student's code raised the exception during a call in the check, the text contains this call. In the
-      example above, the check called `lookup`.
-    - If the check's own code raised the exception, the text contains the failed expression. For example, the
-      student's function returned None, and the expression `found[0]` in the check failed.
-    - Otherwise, the text is empty. For example, the student's operator `+` raised the exception in the check's
-      expression `a + b`, which is not a call. Another example is a failed import of the answer.
+    - If the check calls a student's function, and this function raises the exception, the text contains the call,
+      for example `lookup([(9, 100)], 8)`.
+    - If the check itself raises the exception, the text contains the expression that failed. For example, a
+      student's function returns None, the check stores this result as `found`, and `found[0]` fails.
+    - In all other cases, the text is empty, for example if the import of the answer fails.
     """
     steps = [(frame, line) for frame, line in traceback.walk_tb(error.__traceback__) if file_name(frame) == CHECK]
     lines = [each for each in traceback.extract_tb(error.__traceback__) if Path(each.filename).name == CHECK]

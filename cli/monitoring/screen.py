@@ -104,7 +104,7 @@ class Screen:
             self._inner = Choices(OPENED[self.view].sorted_by)
 
     def _go_back(self) -> None:
-        """Close the opened row. If no row is opened, remove the filter."""
+        """If the screen shows a row's details, show the list. Otherwise, remove the list's filter."""
         if self.opened is None:
             self._list.filter = ""
         self.opened = self._inner = None

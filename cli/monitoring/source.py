@@ -194,11 +194,11 @@ def _address_in(data_dir: str | None, name: str, option: str) -> str:
 def fetch_state(url: str, seconds: int = 0) -> State:
     """Fetch the state of a broker from the address `url`. Raises CliError if the state cannot be fetched.
 
-    If `seconds` is not 0, the broker records its requests for at least the next `seconds` seconds. A number above
-    600 counts as 600. A later call can fetch the slowest of these requests.
+    If `seconds` is not 0, also fetch the slowest requests that the broker has recorded so far. If only this part
+    fails, `state["missing"]` contains the reason.
 
-    This call then also fetches the slowest requests that the broker has already recorded. If only this part fails,
-    `state["missing"]` contains the reason.
+    If `seconds` is not 0, the broker also records requests for at least `seconds` more seconds. A later call can
+    fetch the slowest of these requests. A number above 600 counts as 600.
     """
     state: State = _get_json(url)
     if seconds:

@@ -132,8 +132,9 @@ class ReadProgress:
 def _consumer(options: ConsumeOptions, keywords: dict[str, Any]) -> Iterator[tuple[Consumer, GroupCommits | None]]:
     """Open a consumer, and close it at the end of the `with` block.
 
-    At the end of the block, a member of a group commits the offsets of the printed records, and then leaves the
-    group. It does so even if the block raises an error. With `enable.auto.commit=false`, it commits nothing.
+    If the consumer belongs to a group, it first commits the offsets of the printed records, and then leaves the
+    group. The consumer does both even after an error in the block. With `enable.auto.commit=false`, it commits
+    nothing.
     """
     if "group" not in keywords:
         consumer = _open(options, **keywords)
@@ -183,13 +184,14 @@ def _no_such_topic(name: str) -> Exception:
 def _copy(
     consumer: Consumer, write: Write, options: ConsumeOptions, progress: ReadProgress, commits: GroupCommits | None
 ) -> None:
-    """Print the records that `consumer` reads, until the limit of an option is reached.
+    """Print the records that `consumer` reads.
 
     These options set a limit:
 
-    - `-o FROM:TO`, `--exit`, `--tail`: the command reads each partition only up to an end.
-    - `--count`: the command prints at most this number of records.
-    - `--timeout-ms`: the command ends if no record arrives for this number of milliseconds.
+    - `-o FROM:TO`: read each partition from FROM to TO. `12:40` means offsets 12 to 39.
+    - `--exit`, `--tail`: read each partition up to the current end of its log.
+    - `--count`: print at most this number of records.
+    - `--timeout-ms`: end if no record arrives for this time (ms).
     """
     keep = record_filter(options.filter_keys, options.filter_values, options.filter_headers)
     notes = EndNotes() if not options.quiet and (options.verbose or sys.stderr.isatty()) else None

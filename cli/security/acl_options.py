@@ -174,9 +174,10 @@ def not_empty(text: str) -> str:
 
 
 def member_of(kind: type[Member], excluded: Iterable[Member] = ()) -> Callable[[str], Member]:
-    """Return a function that converts a name to the member of the enum `kind`, for example to an ACL operation.
+    """Return a function that converts a name to a member of the enum `kind`, for example `AclOperation`.
 
-    The function accepts names such as `DESCRIBE_CONFIGS` and, as kafka-acls does, `DescribeConfigs`.
+    The returned function ignores case, `_` and `-`. It accepts `DESCRIBE_CONFIGS`, and kafka-acls's spelling
+    `DescribeConfigs`.
     """
     members = {each.name.replace("_", ""): each for each in kind if each not in tuple(excluded)}
 

@@ -84,7 +84,10 @@ def renew(hmac: str, period_ms: int, client: ClientConfig, as_json: bool) -> Non
 )
 @cluster_options
 def expire(hmac: str, period_ms: int, client: ClientConfig, as_json: bool) -> None:
-    """Make a token expire: now, or after a time. Connections that use the token stay open until it expires."""
+    """Make a token expire now, or `--period-ms` milliseconds from now.
+
+    Connections that use the token stay open until it expires.
+    """
     with client.admin() as admin:
         expiry = admin.expire_token(_checked_hmac(hmac), period_ms)
     if expiry < 0:

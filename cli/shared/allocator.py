@@ -9,15 +9,15 @@ For example, ten threads of a broker handle large requests, and each thread allo
 its own. After the requests, the broker frees the ten arrays. The arenas can still keep most of these 160 MB for a long
 time, and other programs cannot use this memory.
 
-With several arenas, several threads can allocate memory at the same time. But Python runs only one thread at a
-time, so one arena is as fast as several.
+An arena of glibc is a memory pool that serves one thread at a time. Python runs only one thread at a time, so
+one arena is as fast as several.
 
 The function `use_one_arena` makes two changes: the process uses only one arena, and glibc returns large freed
 blocks to the operating system at once. For these changes, the function sets three settings of glibc with glibc's
 function `mallopt`. The manual page mallopt(3) describes the settings.
 
-In a test, a broker receives 124,000 invalid requests (tests/reliability/hostile.py). Afterwards, the resident
-memory of the broker is 102 MB without the changes, 79 MB with only one arena, and 61 MB with both changes.
+In a test (tests/reliability/hostile.py), a broker receives 124,000 invalid requests. Its resident memory is
+then 102 MB with glibc's defaults, 79 MB with one arena, and 61 MB if glibc also returns large freed blocks.
 """
 
 from __future__ import annotations

@@ -29,7 +29,7 @@ Names = Callable[["Admin", click.Context], Iterable[str]]
 def _from_broker(names: Names) -> Completion:
     """Return a function for click's argument `shell_complete`.
 
-    The returned function lists the broker's names that begin with the unfinished word.
+    The function gets names from a broker, and returns those that begin with the unfinished word.
     """
 
     def complete(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem[str]]:
@@ -52,10 +52,10 @@ def _topics(admin: Admin, _ctx: click.Context) -> Iterable[str]:
 
 
 def _partitions(admin: Admin, ctx: click.Context) -> Iterable[str]:
-    """Return the partitions of each topic that the unfinished line names.
+    """Return the partition numbers of each topic whose name is a word in the unfinished command line.
 
-    As long as the line is unfinished, click does not know which word is the argument with the topic. The function
-    therefore treats each word of the line as a possible topic name.
+    The line is unfinished, so click does not know which word is the topic. The function therefore compares
+    every word with the names of the broker's topics.
     """
     values = [value if isinstance(value, tuple) else (value,) for value in ctx.params.values()]
     words = {word for words in (*values, ctx.args) for word in words if isinstance(word, str)}

@@ -83,8 +83,8 @@ def prepare_streams() -> None:
         (2, sys.stderr, os.O_WRONLY),
     ):
         if stream is None:
-            # `os.open` returns the smallest free descriptor. This is `number`: the loop has already opened all smaller
-            # descriptors that were closed.
+            # Descriptor `number` is closed, and all smaller descriptors are open. `os.open` returns the smallest free
+            # descriptor, so the result is `number`.
             opened = os.open(os.devnull, way)
             assert opened == number
     if sys.stdin is None:

@@ -19,10 +19,12 @@ NOTICE_SECONDS = 3.0  # seconds
 class WaitingNotice:
     """A thread that prints a line if the command makes no progress for NOTICE_SECONDS seconds.
 
-    The thread calls the function `progress` again and again. The function returns a value that changes whenever the
-    command makes progress, or None if the command is not waiting. If the value stays the same for NOTICE_SECONDS
-    seconds, the thread prints "waiting for" and the result of the function `what`. It does not print this line
-    again until the value changes.
+    The function `what` returns what the command waits for, such as "localhost:9092 to answer". The function
+    `progress` returns a value that changes whenever the command makes progress, or None if the command is not
+    waiting.
+
+    If the result of `progress` stays the same for NOTICE_SECONDS seconds, the thread prints one line, such as
+    "waiting for localhost:9092 to answer ...".
     """
 
     def __init__(self, what: Callable[[], str], progress: Callable[[], object]) -> None:

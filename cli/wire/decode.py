@@ -70,13 +70,14 @@ def command(
 ) -> None:
     """Explain the bytes of a message field by field.
 
-    Write the bytes as hexadecimal digits, or name a FILE, or use standard input. FILE and standard input can contain
-    binary data, hexadecimal digits, or the output of xxd, hexdump -C, tcpdump -x, `hmb sniff --hex` or this command.
+    Write the bytes as hexadecimal digits, or name a FILE, or use standard input. FILE and standard input can
+    contain binary data, hexadecimal digits, or the output of xxd, hexdump -C, tcpdump -x, `hmb sniff --hex` or
+    this command.
 
-    A request contains its API and version, but a response does not. For a response, add --api and --version, or put the
-    request before it.
+    A response contains neither its API nor its version. Add --api and --version, or put the matching request before
+    the response in the same input.
 
-    The command reports damage on standard error, with its position. The exit code is then 5.
+    If a message is damaged, the command reports the position on standard error, and exits with code 5.
     """
     expected = Expected(expected_api, version, is_response, is_records)
     _check(expected)

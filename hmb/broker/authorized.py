@@ -7,9 +7,9 @@ operation.
 This module defines three numbers that permit all operations: TOPIC_OPERATIONS, GROUP_OPERATIONS and
 CLUSTER_OPERATIONS. A handler writes one of these numbers into its response, without checking any ACLs.
 
-Without an authorizer, every client may perform every operation, and the response of a handler stays unchanged.
-With an authorizer, a *guard* (a function, see security/acls/guards.py) checks the ACLs, and sets the bits of the
-forbidden operations to 0.
+A response can contain a number with one bit for each operation. Without an authorizer, this number stays
+unchanged. With an authorizer, a *guard* (a function, see security/acls/guards.py) checks the ACLs, and sets
+the bit of each forbidden operation to 0.
 """
 
 from hmb.protocol.enums import AclOperation

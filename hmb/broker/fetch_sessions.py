@@ -5,10 +5,11 @@ new records. Without a session, each request and each response contains all thou
 broker remembers the partitions that the consumer fetches. For each partition, it also remembers the high watermark and
 the log start offset that it has sent last. The requests and responses of a session contain only changes.
 
-A response in a session contains only partitions with *news*. A partition has news if the broker has new records
-or an error for it. It also has news if its high watermark or its log start offset has changed since the last
-response. In this example, the partitions of each request are on the left of the arrow, and the partitions of
-its response are on the right:
+A response in a session contains only partitions with *news*: new records, an error, a new high watermark or a
+new log start offset.
+
+In the next example, each line shows a request and its response. Epoch 0 begins a session, and epoch -1 ends it.
+Requests with epoch 0 or -1 are full fetches, which contain all partitions. Session 0 means "no session":
     fetch, session 0, epoch 0   all partitions       ->  session 7   all partitions          (a full fetch)
     fetch, session 7, epoch 1   changed partitions   ->  session 7   partitions with news    (an incremental fetch)
     fetch, session 7, epoch 2   no partitions        ->  session 7   no partitions           (nothing has changed)
@@ -68,8 +69,8 @@ Key = tuple[TopicKey, int]  # topic and partition number
 class CachedPartition:
     """A partition that a client fetches.
 
-    `high_watermark` and `log_start_offset` come from the broker's newest response. The other fields contain the
-    newest values from the client. If the client sends only the topic's id, the broker sets `topic`.
+    `high_watermark` and `log_start_offset` come from the broker's newest response. All other fields contain the
+    client's newest values. If the client sends only the topic's id, the broker stores the topic's name in `topic`.
     """
 
     topic_key: TopicKey

@@ -24,8 +24,8 @@ periodic tasks write to them:
    NOT_COORDINATOR. Otherwise, the server would have to wait for this request in step 3.
 3. *Connections.* The server accepts no more connections. Each connection ends after its current request.
 4. *Housekeeping.* The broker waits until the running periodic tasks have ended.
-5. *Logs.* The broker syncs and closes the logs, and records that it has stopped properly. It then releases the
-   lock of the data directory.
+5. *Logs.* The broker syncs and closes the logs. It then creates a file that marks the proper stop, and releases
+   the lock of the data directory.
 
 When a broker stops, it waits at most STOP_TIMEOUT seconds for its coordinators, connections and periodic tasks.
 It then closes the logs, even if a connection or a task is still active. If a start fails, the broker stops
@@ -327,8 +327,8 @@ class BrokerServer:
             (lambda: self.context.tokens.check_interval, lambda: self.context.tokens.remove_expired()),
             (lambda: SHARE_STATE_PRUNE_INTERVAL, lambda: self.context.share_groups.prune()),
         ]
-        # Each housekeeper is a thread that runs periodic tasks. Compacting a log takes long, and would delay all other
-        # tasks. The second housekeeper therefore only compacts logs.
+        # Two threads (`Housekeeper`) run the periodic tasks. One thread only compacts logs, because compaction takes
+        # long and would delay the other tasks.
         compaction = [(lambda: configs.current.cleaner_backoff / 1000, cleaner.run)]
         self.housekeepers = [Housekeeper(self._stop, short_tasks), Housekeeper(self._stop, compaction)]
         for housekeeper in self.housekeepers:

@@ -82,8 +82,8 @@ class RequestCounters:
 
     def __init__(self) -> None:
         self._counts: dict[ApiKey, RequestCount] = {}
-        # While the broker records its recent requests, the function `observe` calls the handlers. At other times,
-        # `observe` is None.
+        # If `observe` is set, the broker calls `observe` instead of the handler. `observe` calls the handler and can
+        # record the request.
         self.observe: Observe | None = None
 
     def of(self, api: ApiKey) -> RequestCount:

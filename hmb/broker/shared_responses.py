@@ -51,11 +51,11 @@ def merged(refused: Sequence[T], accepted: Sequence[T]) -> list[T]:
     """Merge two lists of topic entries into one list for a response, in the order that Kafka uses.
 
     Each topic entry contains partitions of one topic. The handler has refused the partitions in `refused`, and
-    accepted the partitions in `accepted`. In the result, each topic has one entry: first its refused partitions,
-    then the accepted ones.
+    accepted the partitions in `accepted`.
 
-    If `refused` is empty, return the entries in `accepted` unchanged. A topic can then have two entries, if the
-    request contains the topic twice.
+    If `refused` is empty, return the entries in `accepted` unchanged, even if two entries are for the same
+    topic. Otherwise, merge all entries of a topic into one entry: first its refused partitions, then its
+    accepted partitions.
     """
     if not refused:
         return list(accepted)

@@ -5,9 +5,9 @@ The broker appends records of a transaction to a partition only if the partition
 transaction. Before an append, the broker asks the transaction coordinator to *verify* that the partition
 belongs to the transaction.
 
-With transaction version 2 (Produce 12 and later), the producer does not send AddPartitionsToTxn. When the
-broker receives a Produce request, it asks the coordinator to *add* the partitions of the request. This saves
-the producer a round trip.
+With transaction version 2 (Produce 12 and later), the producer sends the Produce request at once. The broker
+asks the transaction coordinator to *add* the partitions of this request to the transaction. The producer
+saves the round trip for AddPartitionsToTxn.
 
 In Kafka, the coordinator can be another broker, so each of these requests takes a network round trip. A Kafka
 broker therefore asks only once for each partition of a transaction. HMB's coordinator runs in the broker's
@@ -74,7 +74,7 @@ Parsed = ProducedRecords | StoredError  # the records of one partition, or the e
 
 
 def code_for_producer(code: ErrorCode, header: RequestHeader) -> ErrorCode:
-    """Return `code`, or a similar older code if clients of this request version do not know `code`."""
+    """Return `code`. If the version of the request is too old for `code`, return a similar code instead."""
     api_key, version = header.api_key, header.api_version
     if code is ErrorCode.PRODUCER_FENCED and version < FIRST_VERSION_OF_FENCED.get(api_key, NEVER):
         return ErrorCode.INVALID_PRODUCER_EPOCH
@@ -94,10 +94,11 @@ class TransactionalProduce:
         *,
         uses_ids: bool,
     ) -> None:
-        """Parse the records of all partitions. For Produce 12 and later, also add the partitions to the transaction.
+        """Parse the records of all partitions. From Produce 12 on, also add the partitions to the transaction.
 
         `parse` returns the records of one partition, or raises KafkaError. `uses_ids` is True if the request contains
-        topic ids instead of topic names. This method keeps all errors. `records_of` and `writing` raise them later.
+        topic ids instead of topic names. The constructor stores all errors, and the methods `records_of` and `writing`
+        raise them later.
         """
         assert request.transactional_id is not None
         self._id = request.transactional_id

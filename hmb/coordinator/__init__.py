@@ -28,14 +28,15 @@ Producer ids have no journal: producer_ids.py reserves them in a file, in blocks
 A request for a group passes through these modules:
     handler (hmb/broker/handlers)
       | request
-    groups.py                 finds the group in the table (offset_requests.py finds it for requests about offsets)
+    groups.py                  finds the group (for offsets, offset_requests.py does this)
       | request
-    group_runner.py           takes the group's lock, wakes waiting threads, writes records
-      | request                                  \ records
-    classic/, consumer/,      the state machine    journal/      the queue of the partition; many commits share one sync
-    share/ or streams/        (uses no threads            | records
-                              or disks)                   |
-                                                   hmb/storage   the log of __consumer_offsets
+    group_runner.py            takes the group's lock, wakes waiting threads
+      |   \ request
+      |    classic/, consumer/, share/ or streams/    changes the group in memory, creates records
+      | records
+    journal/                   puts the records into a queue; many commits share one sync
+      | records
+    hmb/storage                appends the records to the log of __consumer_offsets
 
 For example, a consumer commits offset 42 of partition weather-0. `OffsetRequests.begin_commit` takes the lock of the
 group and asks the group whether the member is allowed to commit. The journal adds one record to the queue of partition

@@ -15,9 +15,9 @@ If a client commits an offset in a transaction, the offset is *pending* until th
 transaction commits, its pending offsets replace the older committed offsets. If the transaction aborts, the
 coordinator discards its pending offsets.
 
-For example, an open transaction contains the pending offset 10 of a partition. Then a member commits offset 20 of
-the same partition without a transaction. Even if the transaction commits, the committed offset stays 20, because
-the member has committed it later.
+For example, a transaction commits offset 10 of a partition. This offset is pending while the transaction is
+open. Meanwhile, a member commits offset 20 without a transaction. Offset 20 is newer, so it stays the
+committed offset when the transaction commits.
 
 This module uses no locks and does no I/O. offset_manager.py adds a lock and the journal.
 

@@ -40,7 +40,7 @@ numbers (version 3).
 `Max` and `TopN` keep the largest values. Use them only for values that never become smaller, for example
 counts.
 
-A second bolt that computes a sum or a mean of the outputs uses all outputs, not only the last ones. The function
+A bolt receives 5 and 1, and sends the sums 5 and 6. If the next bolt adds these sums, it gets 11 instead of 6.
 `hailstorm.check` searches for this mistake.
 
 **Combining.** A bolt with `combine=True` does not receive single tuples. The processors that send to this bolt first

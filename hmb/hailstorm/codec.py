@@ -33,13 +33,13 @@ content follow. This list shows the content for each kind:
     t         tuples of n items: the number n, then n columns; column i contains item i of each tuple
     v         all other columns: before each value, a byte (tag) names the type of this value
 
-For example, the codec encodes the dict {"sun": 2, "fog": 1} as 18 bytes. In the left column, each letter and
-each number is one byte:
-    m              the tag of a dict; a column of keys and a column of values follow
-    2 s            the keys are a column of 2 strings (kind s)
-    2 b 3 3            the lengths of these strings are a column of 2 ints of one byte each (kind b): 3 and 3
-    6 "sunfog"         both strings together have 6 bytes, which follow
-    2 b 2 1        the values are a column of 2 ints of one byte each (kind b): 2 and 1
+For example, the codec encodes the dict {"sun": 2, "fog": 1} as 1 + 2 + 4 + 7 + 4 = 18 bytes. On the left, each
+letter and each number is one byte:
+    m                  a dict; its keys and then its values follow
+    2 s                the keys: 2 strings (kind s)
+    2 b 3 3            the lengths of these strings: 2 ints of one byte each (kind b), 3 and 3
+    6 s u n f o g      the text of these strings: 6 bytes
+    2 b 2 1            the values: 2 ints of one byte each (kind b), 2 and 1
 
 Limits: if bytes are damaged, a count or a length can be much too large. The decoder therefore checks that
 enough bytes are left before it allocates memory for a count or a length. At most 100 containers can be nested.

@@ -99,7 +99,7 @@ class Payloads:
         return [TupleId(topic, partition, offset, path, n) for offset, n in zip(self.offsets, numbers, strict=True)]
 
     def slice(self, begin: int, end: int) -> Payloads:
-        """Return a copy with only the tuples from index `begin` to `end` - 1, and with their offsets and numbers."""
+        """Return a copy with the items `begin` to `end` - 1 of the lists `tuples`, `offsets` and `numbers`."""
         rows = slice(begin, end)
         numbers = self.numbers and self.numbers[rows]
         return replace(self, tuples=self.tuples[rows], offsets=self.offsets[rows], numbers=numbers)

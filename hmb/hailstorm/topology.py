@@ -17,9 +17,11 @@ other nodes have `parallelism` processors (by default 1):
     topn               topn-0 topn-1
     console            console-0
 
-A processor is one instance of a node. It sends each tuple to all nodes that come directly after its own node.
-In each of these nodes, the grouping function of the node selects one processor. For example, `count` comes
-after `tags`, so `tags-0` sends each tuple to only one of the processors `count-0`, `count-1` and `count-2`.
+A processor is one instance of a node. For example, the node `count` comes after the node `tags`, and has the
+processors `count-0`, `count-1` and `count-2`. For each tuple from `tags`, the grouping function of `count`
+selects one of these three processors.
+
+If several nodes come after `tags`, each of them gets every tuple.
 
 The class `Processors` contains all processors of a topology, for the present partitions of its topics. For
 each processor, it also contains the processors that send tuples to it, and the partitions from which these

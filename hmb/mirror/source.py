@@ -56,7 +56,7 @@ class _Leader:
 
 
 class SourceReader:
-    """Reads the batches of some partitions. `positions` contains the offset from which it reads each partition next."""
+    """Reads the batches of some partitions. `positions` maps each partition to the next offset to read."""
 
     def __init__(self, cluster: Cluster, positions: Mapping[TopicPartition, int]) -> None:
         self._cluster = cluster

@@ -283,10 +283,10 @@ def _classic_members(broker: BrokerContext, group_id: str) -> list[GroupMemberIn
 
 
 def _assigned(assignment: bytes) -> list[str]:
-    """Return the partitions in the assignment of one member of a classic group, such as "orders-0".
+    """Return the partitions in the assignment of one group member, for example ["orders-0", "orders-1"].
 
-    The group's leader is one of the clients, and it encodes the assignment. This function knows only the format of
-    consumers. It returns [] if it cannot decode the bytes, for example an assignment from Kafka Connect.
+    In a classic group, one of the clients encodes the assignments. This function knows only the format that
+    consumers use. It returns [] if it cannot decode the bytes, for example if the group belongs to Kafka Connect.
     """
     if not assignment:
         return []

@@ -18,8 +18,8 @@ these requests with three checks:
 3. In the header Origin, a browser names the web site that sends the request. If this header exists, it must
    name the server.
 
-A server that listens on all addresses cannot know its names, so it does not check the header Host. The protected
-routes of such a server need TLS and a login.
+If the server listens on all addresses of its computer, it accepts every host name in the header Host. The
+protected routes of this server need TLS and a login.
 
 The user opens the page of this server with a link that contains the token. The page then loads further files, and their
 addresses must not show the token. So the browser can also send the token in a cookie. After a login, a second cookie
@@ -45,9 +45,9 @@ A client with a slow handshake therefore does not delay other clients.
 *Streams.* A response with `chunks` is a stream without a fixed end: the server sends each chunk as soon as the
 iterator yields it.
 
-If a client reads so slowly that the server cannot send a chunk within SLOW seconds, the server closes the
-connection. With TLS, this limit applies to each part of a chunk that the server encrypts. A stream stays open
-while the server has nothing to send.
+If a client reads slowly, sending a chunk can take more than SLOW seconds. The server then closes the
+connection. With TLS, the server sends a large chunk in several encrypted parts, and this limit applies to each
+part. A stream without new chunks stays open.
 """
 
 from __future__ import annotations

@@ -96,10 +96,10 @@ class Sampler:
         """Return the rates since the oldest sample of the last minute.
 
         A rate is the growth of a counter since this sample, divided by the sample's age in seconds. All rates are None
-        if the sample does not exist, or is younger than 0.5 s (SHORTEST).
+        if the sample is missing or younger than 0.5 s (SHORTEST).
 
-        Ages of 10 s (EXACT) or more are rounded to whole seconds. If a counter does not grow, its rate therefore
-        changes only about once a second, and the broker sends the rate to its web page less often.
+        Ages of 10 s (EXACT) or more are rounded to whole seconds. For example, a growth of 60 gives the rate 60 / 20 at
+        any age from 19.6 to 20.4 s. The broker therefore sends the rate to its web page less often.
         """
         now = time.monotonic()
         sample = next((each for each in self._samples.copy() if each.at >= now - MINUTE), None)

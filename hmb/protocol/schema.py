@@ -165,9 +165,11 @@ class Struct:
     def compile(cls, version: int, flexible: bool | None = None) -> Plan:
         """Return the plan of one version: its fields and their codecs, in the order of encoding.
 
-        A *flexible* version of a message encodes lengths in fewer bytes (KIP-482). For a message, `flexible` is None,
-        because the message class declares its flexible versions. For a struct inside a message, `flexible` is True if
-        the version of the message is flexible.
+        A *flexible* version encodes lengths in fewer bytes (KIP-482). A message class declares its flexible versions,
+        so `flexible` is None for a message.
+
+        A struct inside a message declares no flexible versions. For this struct, `flexible` is True if the version of
+        the message is flexible.
 
         Raises KafkaError with UNSUPPORTED_VERSION if the class does not have this version.
         """

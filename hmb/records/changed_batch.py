@@ -96,11 +96,11 @@ def with_records(
     The offsets, the producer id, the epochs and the sequence numbers stay the same.
 
     `content` contains the `count` new records, uncompressed. The function compresses them with the batch's
-    codec. `max_timestamp` (ms) is the greatest timestamp for the header.
+    codec. In the new header, the greatest timestamp is `max_timestamp` (ms).
 
-    If `base_timestamp` (ms) is not None, this time becomes the delete horizon of the copy. After this time,
-    compaction may remove the batch's tombstones or its transaction marker. The header stores a delete horizon
-    in the field of the base timestamp (KIP-534).
+    A delete horizon is the time (ms) after which compaction may remove a batch's tombstones or its
+    transaction marker. The header stores it in the field of the base timestamp (KIP-534). To set a delete
+    horizon, pass it as `base_timestamp`.
     """
     codec = batch.codec if count else Codec.NONE
     attributes = (batch.attributes & ~CODEC_MASK) | codec | (0 if base_timestamp is None else DELETE_HORIZON_BIT)

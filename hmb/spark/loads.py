@@ -21,8 +21,9 @@ First, a load locks DIR, and deletes the folders of uncommitted runs. The folder
 *manifest*: a file with the start offset and the end offset of the run in each partition. The load continues at
 the end offsets in the newest manifest.
 
-The load writes the records and the manifest of a new run into the folder `_tmp-N`, where N is the number of the
-run. It syncs these files to disk. To commit the run, the load renames the folder to `run=N`, and syncs DIR.
+A load writes the records and the manifest of run 3 into the folder `DIR/_tmp-00000003`, and syncs these files
+to disk. To commit the run, it renames the folder to `DIR/run=00000003`. It then syncs the directory DIR, so
+that the new name survives a power cut.
 
 Example: run 1 contains the offsets 0 to 999 of partition 0, and its manifest ends at offset 1000. Run 2 writes the
 offsets 1000 to 1499 to `_tmp-00000002`, and then the machine loses power. Readers still see only run 1. The next load

@@ -82,14 +82,14 @@ def _pieces(sizes: list[int], wanted: int) -> list[int]:
 
 
 def limited(start: Mapping[TopicPartition, int], end: Mapping[TopicPartition, int], most: int) -> Offsets:
-    """Return the end offset of each partition for a trigger that reads about `most` offsets in all.
+    """Return the end offset of each partition, so that all ranges together contain about `most` offsets.
 
-    `start` contains the next offset to read in each partition, and `end` contains the log end offsets. The trigger
-    can read a few more offsets than `most`, because it reads at least one offset of each partition that has unread
-    offsets.
+    The range of a partition begins at the partition's offset in `start`. It ends at or before the log end
+    offset in `end`. Each partition with unread offsets gets at least one offset, so the ranges together can
+    contain a few more offsets than `most`.
 
-    If the log end offset of a partition is below the next offset to read, records were lost. The function returns
-    this log end offset, and the caller reports the loss.
+    If the log end offset of a partition is below the offset in `start`, records were lost. The function
+    returns this log end offset, and the caller reports the loss.
     """
     backlog = {partition: max(0, end[partition] - start[partition]) for partition in end}
     total = sum(backlog.values())

@@ -262,10 +262,10 @@ class LogManager:
         self.write_checkpoints()
 
     def write_checkpoints(self, logs: Mapping[TopicPartition, Log | None] | None = None) -> None:
-        """Write the recovery points and log start offsets of `logs` to the checkpoint files. Raises OSError.
+        """Write the recovery points and log start offsets of logs to the checkpoint files. Raises OSError.
 
-        The files then contain only these logs, or all logs if `logs` is None. If `logs` maps a name to None, both
-        offsets of this log are 0. After `close`, the method writes nothing.
+        The files then contain the logs in `logs`, or by default all logs. If `logs` contains None instead of a
+        log, its recovery point and its log start offset are 0. After `close`, the method writes nothing.
         """
         with self._checkpoint_lock:
             if not self._is_closed:

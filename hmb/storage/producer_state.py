@@ -38,8 +38,9 @@ with many short-lived producers needs more memory.
 To find out whether a producer's last append was 24 hours ago, the log uses the broker's clock. It does not use
 the timestamps in the batches, because a client may set a timestamp to any value.
 
-A batch on disk does not contain the time of its append. After a start, the log uses the start time of the broker, which
-is later. So the log forgets no producer too early. (Kafka uses the timestamp of the producer's last batch instead.)
+The log can forget a producer 24 hours after the producer's last append. A batch on disk does not contain the
+time of its append. After a restart, the log therefore counts from the start of the broker. (Kafka counts from
+the timestamp of the last batch.)
 
 A batch with the transactional bit belongs to a transaction. If the producer has no open transaction in this partition,
 the batch opens one. A marker with the producer's id ends the transaction (records/control.py). If the marker aborts the
@@ -94,9 +95,9 @@ SNAPSHOT_HEADER = struct.Struct(">hIi")  # version, CRC, number of entries
 SNAPSHOT_CRC_START = 6  # the CRC covers the bytes from this position on
 SNAPSHOT_ENTRY = struct.Struct(">qhiqiqiq")
 SNAPSHOT_VERSION = 1
-# Brokers assign producer ids with a counter, which begins at 0 and never reaches this limit. But a client can write any
-# producer id up to 2^63 - 1 into a batch. When a broker starts, it sets its counter above all ids in its logs, except
-# ids above this limit.
+# A broker's counter of producer ids begins at 0, and never reaches this limit. But a client can write any id up to 2^63
+# - 1 into a batch. When a broker starts, it continues after the highest id in its logs. It ignores ids above this
+# limit, because no broker assigned them.
 HIGHEST_ASSIGNED_ID = 2**62
 
 

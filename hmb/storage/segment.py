@@ -134,9 +134,9 @@ class Segment:
     ) -> None:
         """Write complete batches to the end of the segment. If OSError is raised, nothing has been appended.
 
-        - If the offset index gets a new entry, this entry contains `last_offset_of_first_batch`.
+        - If the offset index gets a new entry, `last_offset_of_first_batch` is the offset in this entry.
         - `max_timestamp` is the greatest timestamp of the batches, with the offset of its record.
-        - If the batches contain an ABORT marker, `aborted` is the transaction that this marker ends.
+        - `aborted` is the transaction that an ABORT marker in the batches ends, or None.
         """
         try:
             if not self.size and self.config.preallocate:
@@ -239,12 +239,12 @@ class Segment:
     def _check_entry(self, entry: OffsetPosition, first: tuple[int, Batch] | None, end: int) -> None:
         """Raise CORRUPT_MESSAGE if an entry of the offset index does not match the log.
 
-        `first` contains the batch at the entry's position. The last offset of this batch must be at least the segment's
-        `base_offset`, and at most the offset in the entry. HMB writes the batch's last offset into the entry, but Kafka
-        may write the last offset of a later batch.
+        `first` contains the batch at the entry's position. HMB writes the last offset of this batch into the entry, but
+        Kafka may write the last offset of a later batch. So the batch must end at or below the offset in the entry, and
+        at or above the segment's `base_offset`.
 
-        The caller reads only the bytes before the position `end`. If the entry's position is `end` or greater, `first`
-        is None. The entry then matches only if its position is `end`.
+        The caller reads the log file only up to the position `end`. If it has found no batch, `first` is None. The
+        entry's position must then be equal to `end`.
         """
         if not (self.base_offset <= first[1].last_offset <= entry.offset if first else entry.position == end):
             raise corrupt_message(f"not the batch with offset {entry.offset}")

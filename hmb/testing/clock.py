@@ -217,7 +217,7 @@ class ManualClock:
 def _pause(interval: int, left: int) -> int:
     """Return how long (ms) a periodic task waits for its next run, while `advance` moves the clock.
 
-    The clock must move by `left` more milliseconds before `advance` returns. Without `advance`, the task waits for
-    `interval` ms. The result is the larger of two numbers: `interval` and `left // PARTS`.
+    The clock must still move by `left` ms. The result is `left // PARTS`, but at least the usual `interval`. If
+    PARTS is 20 and 40 hours are left, the task waits for 2 hours.
     """
     return max(interval, left // PARTS)

@@ -129,11 +129,11 @@ class DiskFaults:
         return fault
 
     def remove(self, fault: DiskFault) -> None:
-        """Remove a fault, unless it is already removed, for example by `clear`.
+        """Remove a fault. The fault may already be removed, for example by `clear`.
 
-        After a write has failed because the disk is full, the broker refuses records. It checks once a second whether
-        the disk has space again. If `fault` has the kind `full`, this method makes a running broker check immediately.
-        The next test can then write records.
+        A broker refuses records after its disk was full. Once a second, it checks whether the disk has space
+        again. If `fault` has the kind `full`, the method starts this check immediately. The next test can then
+        write records without waiting.
         """
         with CHANGED:
             if fault in ACTIVE:

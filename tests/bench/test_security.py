@@ -41,7 +41,8 @@ def test_the_goals_compare_runs_of_one_round() -> None:
     """A goal compares only runs of the same round.
 
     With TLS, HMB's rates in three rounds are 300, 30 and 30 records/s. Kafka's rates are 200, 40 and 20 records/s. The
-    ratios of the rounds are therefore 1.5, 0.75 and 1.5, and their median is 1.5.
+    ratios of the rounds are therefore 1.5, 0.75 and 1.5, and their median is 1.5. The ratio of the median rates, 30 and
+    40 records/s, would be only 0.75.
     """
     taken = [*samples(0, 300.0, 200.0, 1.5, 2.0), *samples(1, 30.0, 40.0, 1.0, 4.0), *samples(2, 30.0, 20.0, 2.5, 5.0)]
     rows = {row[0]: row[1:] for row in VIEW.tables(taken)[-1].rows}

@@ -31,8 +31,10 @@ NOBODY = "127.0.0.1:1"
         (["topics", "create", "t", "--config", "retention"], "", 2, "'retention' is not of the form name=value"),
         (["broker", "-X", "broker.id"], "", 2, "'broker.id' is not of the form name=value"),
         (
-            ["broker", "-X", "broker.id=x", "--port", "0"], "", 2,
-            "hmb: -X broker.id=x: the value must be a whole number"
+            ["broker", "-X", "broker.id=x", "--port", "0"],
+            "",
+            2,
+            "hmb: -X broker.id=x: the value must be a whole number",
         ),
         (["broker", "-X", "log.dirs="], "", 2, "hmb: -X log.dirs=: name one directory"),
         (["broker", "-X", "log.dirs=a,b"], "", 2, "hmb: -X log.dirs=a,b: name one directory"),

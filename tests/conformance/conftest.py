@@ -1,4 +1,4 @@
-"""Fixtures that find the jars of Kafka. A test that needs missing jars is skipped."""
+"""Fixtures that find the jars of Kafka. If the jars are missing, the tests that need them are skipped."""
 
 from __future__ import annotations
 

@@ -5,8 +5,8 @@
     python -m tests.conformance.librdkafka --against kafka43
 
 `librdkafka.txt` lists the expected result of each test: `pass`, `gap` (with its cause) or `n/a` (not applicable). A
-test is not applicable if the installed build of librdkafka or a single broker cannot run it. A test that fails with
-Kafka is not applicable, either.
+test is not applicable if it needs several brokers, or a feature that the installed build of librdkafka does not have. A
+test that also fails with Kafka is not applicable, either.
 
 If a test fails although the list expects `pass`, the command exits with code 1. If a test passes although the list
 expects `gap`, the command prints a remark, and the list can be updated.

@@ -124,7 +124,7 @@ def test_a_broker_dies_and_restarts(
 
 
 def check_that_one_broker_leads(cluster: KafkaCluster, admin: Admin, group: str, leader: int) -> None:
-    """Check that after the death of one broker, the broker `leader` leads all partitions and coordinates the group."""
+    """Check that the broker `leader` leads all partitions and coordinates the group after the other broker has died."""
     described = raised(admin.describe_topics(["t"])["t"])
     assert {it.leader for it in described.partitions} == {leader}
     assert all(it.is_under_replicated for it in described.partitions)

@@ -1,4 +1,7 @@
-"""Tests of the page `docs/tour/locks.md`, which lists all locks in the order in which a thread may take them."""
+"""Tests of the page `docs/tour/locks.md`, which lists locks in the order in which a thread may take them.
+
+The page must contain all locks of the broker, the clients and the monitoring.
+"""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Clients that use the APIs of groups and of administration. Their requests are captured as golden files.
 
-Each function runs one client once. The client connects to the servers `bootstrap` and uses the topic `topic`.
+Each function runs one or more clients. They connect to the servers `bootstrap` and use the topic `topic`.
 """
 
 from __future__ import annotations

@@ -18,7 +18,7 @@ from hmb.hailstorm.processors.sinks import SinkMachine
 def steps_without_waiting_for_the_split() -> tuple[Step, ...]:
     """Return the negotiator's steps by a faulty rule of the Hailstorm paper: the spouts resume too early.
 
-    With these steps, the spouts read again before each bolt has begun its part of the snapshot.
+    With these steps, the spouts read again before all bolts have begun their parts of the snapshot.
     """
     kept = [step for step in STEPS if MasterPhase.SPOUTS_PAUSED_AT not in (step.before, step.after)]
     paused = next(step for step in STEPS if step.event is NegotiatorEvent.ALL_PAUSED)

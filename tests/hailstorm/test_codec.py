@@ -98,7 +98,7 @@ def test_a_large_count_allocates_nothing() -> None:
 def test_a_small_input_does_not_grow_into_a_large_value() -> None:
     """The codec refuses an input with 200 nested tuples, because it decodes at most 100 nested levels."""
     nested = b"l" + b"\x01t\x01" * 200 + b"\x00"
-    with pytest.raises(CodecError, match=r"deep|not|cannot"):
+    with pytest.raises(CodecError, match="deep"):
         codec.decode(nested)
 
 

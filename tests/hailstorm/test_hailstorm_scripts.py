@@ -1,6 +1,7 @@
 """Tests of Hailstorm with goldenscripts (tests/scripts/hailstorm): each script lists events, and prints their effects.
 
 A script consists of these commands:
+
     produce WORD ... [to=PARTITION]    append records to a partition of the topic `words` (default: partition 0)
     negotiate                          let the negotiator read the reports, and take steps until it must wait
     watch [PROCESSOR ...]              show the negotiator's newest decision to these processors (default: all)

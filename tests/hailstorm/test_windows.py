@@ -1,6 +1,6 @@
 """Tests of windows of event time. The results must be the same for every order of the tuples.
 
-Other tests check late records, closed windows and idle partitions.
+The tests also check late records, closed windows and idle partitions.
 """
 
 from __future__ import annotations

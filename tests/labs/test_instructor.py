@@ -1,6 +1,6 @@
 """Tests of the folder for teachers, which contains the solutions of all exercises.
 
-The wheel (the package of HMB) must not contain the solution of a lab's second exercise.
+The wheel (the package that users install) must not contain the solution of a lab's second exercise.
 """
 
 from __future__ import annotations

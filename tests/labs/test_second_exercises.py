@@ -1,7 +1,7 @@
 """Tests of the second exercises: the starter fails, the solution passes, and each wrong answer gets a clear message.
 
-To make a wrong answer, the test copies a correct solution and changes one piece of its code. The package that users
-install contains neither the solutions nor the wrong answers.
+To make a wrong answer, the test copies a correct solution and changes one piece of its code. The wheel (the package
+that users install) contains neither the solutions nor the wrong answers.
 """
 
 from __future__ import annotations

@@ -97,8 +97,8 @@ def test_a_cache_keeps_a_partition_until_its_offsets_change(monkeypatch: pytest.
 def test_a_cache_keeps_the_timestamps_of_lagging_groups(monkeypatch: pytest.MonkeyPatch, fresh: float) -> None:
     """To show how old a group's lag is, the broker reads a timestamp from the log. The cache keeps this timestamp.
 
-    The parameter `fresh` is the number of seconds for which the cache keeps the timestamp. The broker computes the
-    state twice. If `fresh` is 3600, the broker reads the timestamp once. If `fresh` is 0, it reads the timestamp twice.
+    The broker computes the state twice. In between, new records arrive, but the timestamp stays the same. The cache
+    keeps the timestamp for `fresh` seconds: with 3600, the broker reads it once, and with 0, twice.
     """
     monkeypatch.setattr(state_cache, "FRESH_TIMESTAMPS", fresh)
     read: list[int] = []
@@ -143,7 +143,7 @@ def test_a_group_shows_its_members_and_its_lag() -> None:
 
 
 def test_the_lag_counts_as_no_read_of_a_client(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The broker reads the log to compute the lag of a group, but does not count this as a read by a client.
+    """To show how old a group's lag is, the broker reads the log. It does not count this as a read by a client.
 
     The broker counts how often clients read the same offset, because repeated reads can be a sign of damage. The
     broker's own reads would make these counts wrong.

@@ -149,7 +149,7 @@ def test_a_delete_horizon_keeps_every_record(records: list[Record], codec: Codec
 def test_a_batch_with_too_many_records_is_refused_and_not_listed() -> None:
     """The filter refuses a batch with too many records before it lists their keys.
 
-    Before a bug was fixed, the keys of 1.25 million records (1 MB of zstd) needed a gigabyte of memory.
+    Before a bug was fixed, the keys of 1.25 million records (1 MB of zstd) needed 1 GB of memory.
     """
     records = [Record(key=b"k")] * (MAX_BATCH_RECORDS + 1)
     frame = RecordBatch.parse(encode_batch(records[:1], codec=Codec.ZSTD))

@@ -112,7 +112,7 @@ class Probe:
         self._stopped = threading.Event()
         self._thread = threading.Thread(target=self._run)
         self.times: list[float] = []  # the wall-clock time of each request, in seconds
-        self.own_times: list[float] = []  # each request's time without waits for a CPU, in seconds (see stopwatch.py)
+        self.own_times: list[float] = []  # the same times without the waits for a processor (see stopwatch.py)
 
     def _run(self) -> None:
         while not self._stopped.wait(self._pause):

@@ -11,7 +11,7 @@ starts, and clients read all data again. The damage must have one of three outco
 - *refused*: the broker does not start, and its error names the path of the file. This outcome is allowed if the broker
   cannot rebuild the file's data, or if the case replaced the file by a directory.
 
-If the broker starts, clients can read each partition from its start to its end.
+Unless the broker refuses to start, clients can read each partition from its start to its end after the damage.
 
 Clients may see one kind of damage: a wrong offset of a batch. No CRC covers this offset, and the kernel sends fetched
 batches to the client unchecked. A running broker checks only the offset of the first batch in each response, so a later
@@ -70,7 +70,7 @@ NEW_RECORDS = 3
 
 
 class Broken(AssertionError):
-    """The broker has lost or changed data, or has not reported the damage."""
+    """The error if the broker has lost or changed data, or has not reported the damage."""
 
 
 # -- the kinds of damage
@@ -341,9 +341,9 @@ class _Run:
     def _with_lost_marker(self, name: str, lost: set[int]) -> set[int]:
         """Return the offsets of the committed records whose commit marker may be lost.
 
-        The set `lost` contains the offsets of the damaged batches. For example, offset 7 is in `lost`, but no record
-        had offset 7. A commit marker was possibly at this offset. So the method returns the offsets of all committed
-        records below 7.
+        The set `lost` contains the offsets of the damaged batches. If an offset in `lost` belonged to no record, it may
+        have belonged to a commit marker. This marker may have committed any record at a lower offset. For example, if
+        this offset is 7, the method returns the offsets of all committed records below 7.
         """
         before = self._data.expected.partitions[name]
         markers = lost - before.records.keys()
@@ -359,11 +359,11 @@ class _Run:
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description="Damage the files of a data directory, and look what is served.")
+    parser = argparse.ArgumentParser(description="Damage the files of a data directory, and check the data that clients read.")
     parser.add_argument("--cases", type=int, default=5000)
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--case", type=int, help="only this one, with the broker's log")
-    parser.add_argument("--only", default="", help="only files whose path has this in it")
+    parser.add_argument("--case", type=int, help="run only the case with this number, and print the broker's log")
+    parser.add_argument("--only", default="", metavar="TEXT", help="run only the cases of files whose path contains TEXT")
     options = parser.parse_args()
     logging.getLogger("hmb").propagate = options.case is not None
     if options.case is not None:

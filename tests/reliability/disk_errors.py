@@ -71,14 +71,14 @@ MEMORY = "/dev/shm" if Path("/dev/shm").is_dir() else None
 
 
 class Broken(AssertionError):
-    """The error if the broker lost acknowledged data, or synced a file again after a failed sync."""
+    """The error if the data does not agree with the responses, or if a file was synced again after a failed sync."""
 
 
 @dataclass
 class Answered:
     """The data that the broker must have after all requests that it answered without an error.
 
-    A request that got an error may also have changed the data. The fields `uncertain_topics`, `uncertain_start`,
+    Requests that got an error may also have changed the data. The fields `uncertain_topics`, `uncertain_start`,
     `offsets` and `table` contain the possible results of these requests.
     """
 

@@ -5,7 +5,8 @@ directory, the replaced functions work as usual. For files in this directory, `F
 
 - `FaultyDisk` counts the calls that can fail with a given error, for example "disk full", and makes some of them fail.
 - At each successful sync, `FaultyDisk` stores the content of the file. After a failed sync, a kernel may discard bytes
-  that are not on disk yet. `FaultyDisk` therefore ignores later syncs of the same file.
+  that are not on disk yet. At later syncs of the same file, `FaultyDisk` therefore stores no content. It adds the file
+  to the list `synced_again`.
 - The method `power_cut` writes a copy of the directory as a power failure would leave it. Each file in the copy has the
   content of its last successful sync.
 

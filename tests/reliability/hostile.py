@@ -10,6 +10,7 @@ The broker runs in a separate process with its default settings. While the hosti
 a well-behaved client repeatedly connects to the broker and sends a request.
 
 The program reports a fault if the broker breaks one of the following three rules:
+
 - The broker's log contains no traceback, and the broker still serves requests after the attack.
 - The broker takes at most LIMIT seconds for a random request, and for a request of the well-behaved client. The time in
   which the broker waits for a processor does not count, so a busy machine does not change the result (stopwatch.py).

@@ -14,6 +14,7 @@ The program has three clients.
 - The *super user* sends requests that reach the handlers of all APIs.
 
 The program reports a fault if the broker breaks one of the following rules:
+
 - No request causes a traceback in the log, and no line of the log contains a control character.
 - No request takes more than LIMIT seconds of processor time.
 - No login attempt succeeds, and the client without rights changes neither topics nor records.
@@ -183,7 +184,7 @@ class Round:
         return self._encoded(SaslAuthenticateRequest(auth_bytes=self._message()), random.choice((0, 1, 2)))
 
     def _message(self) -> bytes:
-        """Return a random message of a SASL login. The broker accepts no password or signature in it."""
+        """Return a random message of a SASL login. It contains no correct password and no correct signature."""
         messages = (
             b"\0alice\0guess",
             b"admin\0admin\0guess",

@@ -8,6 +8,7 @@ The stopwatch subtracts the waits of the broker's threads and of the client's th
 is the broker's own time: its work, and its waits for a lock, for a disk or for a condition.
 
 For example, a response takes 3.0 s. The stopwatch subtracts the 2.4 s in which the broker waited for a processor:
+
     wall-clock time    3.0 s  =  work 0.4 s  +  wait for a lock 0.2 s  +  wait for a processor 2.4 s
     broker's own time  0.6 s  =  work 0.4 s  +  wait for a lock 0.2 s
 
@@ -26,7 +27,7 @@ from pathlib import Path
 
 from hmb.bench.peers import cpu_seconds
 
-Waits = dict[str, int]  # the id of each thread -> the ns for which the thread has waited for a CPU
+Waits = dict[str, int]  # the id of each thread -> the ns for which the thread has waited for a processor
 
 
 def waits_of(pid: int) -> Waits:

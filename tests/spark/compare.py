@@ -9,7 +9,7 @@ The program prints one line for each query. The first word of the line is the re
 
     equal      the connector and `hmb` return the same rows, or both refuse the query
     explained  the results differ, and `DIFFERENT` contains the reason
-    DIFFERS    the results differ without a known reason, or the connector does not refuse or answer as expected
+    DIFFERS    the results differ without a known reason, or the connector wrongly answers or refuses the query
 """
 
 from __future__ import annotations

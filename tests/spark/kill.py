@@ -62,7 +62,7 @@ VIEW = "view.json"  # the file with the newest result of the batch query
 VICTIMS = ("driver", "broker", "worker")
 PARTITIONS = 2
 ROUND = 5  # the number of purchase orders that the producer sends together
-SECONDS = 600.0  # the limit of each wait; it is long because the machine can be busy
+SECONDS = 600.0  # the limit of most waits; it is long because the machine can be busy
 ROOT = Path(__file__).resolve().parents[2]
 # Java's optimizing compiler needs more CPU time than it saves, because each driver lives for about a minute only.
 JAVA_OPTIONS = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
@@ -236,7 +236,7 @@ class Experiment:
         return place
 
     def _await(self, find: Callable[[], T]) -> T:
-        """Call the function `find` until Python treats its result as true, and return this result."""
+        """Call the function `find` until its result is true or not empty, and return this result."""
         deadline = time.monotonic() + SECONDS
         while not (found := find()):
             dead = self.driver.process is None or self.driver.process.poll() is not None
@@ -246,7 +246,7 @@ class Experiment:
         return found
 
     def _progress(self) -> list[int]:
-        """Return one number for each query. The number of a query increases when the query makes progress.
+        """Return one number for each job. The number of a job increases when the job makes progress.
 
         The number of a streaming query is the number of its newest committed batch. The number of the batch query is
         the time at which its result was last stored, in ns.

@@ -331,7 +331,7 @@ def _broker_configs() -> Iterator[ConfigKey]:
     finest_names = {finest for finest, _ in TIMES.values()}
     for name, topic_name in LOG_DEFAULTS.items():
         key = TOPIC_KEYS[topic_name]
-        # As in Kafka, a name in `finest_names`, for example log.retention.ms, has no default.
+        # As in Kafka, log.retention.hours has a default, but log.retention.ms (a name in `finest_names`) has none.
         default = None if name in finest_names else key.default
         yield key._replace(name=name, default=default, dynamic=True)
     for name, (finest, unit) in TIMES.items():

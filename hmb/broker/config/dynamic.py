@@ -25,8 +25,9 @@ A setting can have several names. For example, `log.retention.ms` and `log.reten
 different units. A setting can also have several values, for example one in `server.properties` and a default.
 Kafka calls each pair of a name and a value, such as `log.retention.hours=168`, a *synonym* of the setting.
 
-A client requests a setting by one of its names. The broker sorts the setting's synonyms by priority, the highest
-first. As in Kafka, the response leaves out all synonyms before the first one with the requested name.
+A client requests a setting by one of its names. The response lists the setting's synonyms by priority, the
+highest first. As in Kafka, the first listed synonym has the requested name. The broker leaves out synonyms of
+higher priority.
 
 For example, a setting has the synonyms `log.retention.ms=5000` (from a client) and `log.retention.hours=168` (the
 default). The response to a request for `log.retention.ms` contains both synonyms. The response to a request for

@@ -196,8 +196,8 @@ class Settings:
     def of(cls, values: Mapping[str, Any], **rest: Any) -> Self:
         """Create an instance of this class from the values of settings.
 
-        `values` maps the names of settings to their values. A keyword argument in `rest` sets a field by the name of
-        the field instead of the name of its setting.
+        `values` maps names of settings to values, and `rest` maps names of fields to values. For example,
+        `BrokerConfig.of({"num.partitions": 3}, log=LogConfig())` sets the fields `num_partitions` and `log`.
         """
         own = {field: values[key.name] for field, key in cls.declared.items() if key.name in values}
         parts = {field: part.of(values) for field, part in cls.parts.items()}

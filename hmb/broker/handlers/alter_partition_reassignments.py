@@ -2,15 +2,16 @@
 
 Versions: 0-1; all use the flexible encoding (KIP-482).
 Permissions: ALTER on the cluster.
-Behavior: for each partition, the request contains a list of brokers that must store the partition, or null. HMB
-    has one broker, which already stores all partitions. The broker answers by these rules:
+Behavior: for each partition, the request contains null, or a list of the brokers that must store the
+    partition. HMB has one broker, which already stores all partitions. The broker answers by these rules:
     - *Only this broker.* If the list contains exactly this broker, the response contains no error.
     - *Other lists.* Any other list gets INVALID_REPLICA_ASSIGNMENT.
     - *Null.* In Kafka, null cancels the move of a partition. HMB never moves partitions, so the error is
       NO_REASSIGNMENT_IN_PROGRESS.
 Version notes: version 1 adds a field that allows or forbids a change of the number of replicas. HMB ignores
     this field, because each partition always has one replica.
-Left out: moves, because there is no other broker. So a tool cannot use this API to balance the load of brokers.
+Left out: moves of partitions, because HMB has no second broker. A tool therefore cannot use this API to
+    balance the load of brokers.
 """
 
 from __future__ import annotations

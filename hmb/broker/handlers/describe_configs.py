@@ -1,21 +1,22 @@
 """DescribeConfigs: return settings of topics, brokers, loggers, groups and client metrics, and their sources.
 
 Versions: 0-4; version 4 uses the flexible encoding (KIP-482).
-Permissions: DESCRIBE_CONFIGS on the topic or group; on the cluster for brokers.
+Permissions: DESCRIBE_CONFIGS on the topic or the group. For other resources, DESCRIBE_CONFIGS on the
+    cluster.
 Behavior: each resource has its own error code. These rules apply to each resource:
     - *Settings.* If the request names settings, the response contains only these settings. Otherwise it
-      contains all settings of the resource. If neither the broker nor the resource has a setting, the response
-      leaves it out. This is no error, because tools also request settings of newer brokers.
-    - *Brokers.* To get the settings of this broker, a client sends the broker's id. To get the settings that
-      clients have set for all brokers, it sends the id "".
+      contains all settings of the resource. If the resource has no setting with a requested name, the
+      response leaves out this name, without an error. Tools also request settings of newer brokers.
+    - *Brokers.* To get the settings of this broker, a client sends the broker's id. To get the settings
+      that clients have set for all brokers, it sends the id "".
     - *Unknown settings.* A client may have stored a value for a setting that the broker does not know. The
       response lists this setting with the value null, because the value may be secret.
     - *Defaults.* Some defaults of HMB differ from Kafka's. For these settings, the response contains HMB's
-      value with the source STATIC_BROKER_CONFIG. If the client requests synonyms (the setting's values from all
-      sources), they also contain Kafka's default.
+      value with the source STATIC_BROKER_CONFIG. If the client requests synonyms (the setting's values from
+      all sources), they also contain Kafka's default.
 Version notes: version 1 adds the synonyms and the source of each value. Version 3 adds the type and the
     documentation of each setting.
-Left out: nothing. HMB supports the whole API.
+Left out: nothing.
 """
 
 from __future__ import annotations

@@ -3,19 +3,20 @@
 Versions: 0-11; versions 6 and later use the flexible encoding (KIP-482).
 Permissions: DESCRIBE on each topic.
 Behavior: for each partition, the request contains a timestamp:
-    - *Times.* For a time in ms (0 or more), the response contains the timestamp and the offset of the first record
-      with this timestamp or a later one. If no such record exists, both values are -1.
-    - *Special timestamps.* -1 asks for the end of the log. -2 asks for its start. -3 asks for the first record with
-      the greatest timestamp. -4 asks for the start of the log on the local disk (in HMB the same as -2).
+    - *Times.* A time in ms (0 or more) asks for the first record with this timestamp or a later one. The
+      response contains the record's timestamp and offset, or -1 for both if no such record exists.
+    - *Special timestamps.* -1 asks for the end of the log. -2 asks for its start. -3 asks for the first record
+      with the greatest timestamp. -4 asks for the start of the log on the local disk (in HMB the same as -2).
     - *Transactions.* With the isolation level READ_COMMITTED, the log ends at the last stable offset.
-    - *Repetitions.* If a request contains a partition twice, the response contains this partition once, with the
-      error INVALID_REQUEST.
-Version notes: version 0 returns a list of at most `max_num_offsets` offsets, in descending order. For a time, the
-    list contains the base offset of each segment whose file was last changed at or before this time. For -1, it
-    contains the base offsets of all segments, and the end of the log. For -2, it contains only the start of the
-    log. A negative timestamp that the version does not define gets UNSUPPORTED_VERSION.
-Left out: tiered storage. The timestamps -5 and -6 ask for offsets in tiered storage. HMB's response contains -1 for
-    the timestamp and the offset, as in a Kafka broker without tiered storage.
+    - *Repetitions.* If a request contains a partition twice, the response contains this partition once, with
+      the error INVALID_REQUEST.
+Version notes: version 0 returns a list of at most `max_num_offsets` offsets, in descending order. If the
+    timestamp is 0 or more, the list contains the base offset of each segment whose file was last changed at or
+    before this time. For -1, it contains the base offsets of all segments, and the end of the log. For -2, it
+    contains only the start of the log. A negative timestamp that the version does not define gets
+    UNSUPPORTED_VERSION.
+Left out: tiered storage. The timestamps -5 and -6 ask for offsets in tiered storage. HMB responds with -1 for
+    the timestamp and the offset, like a Kafka broker without tiered storage.
 """
 
 from __future__ import annotations

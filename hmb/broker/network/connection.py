@@ -33,18 +33,19 @@ LOGGER = logging.getLogger(__name__)
 
 
 class AcceptedConnection:
-    """Serves one client's socket until the client disconnects or breaks the protocol, or until the broker stops.
+    """Serves one client until the client disconnects, the client breaks the protocol, or the broker stops.
 
     The connection has three time limits:
 
     - A read fails if no bytes arrive for `idle` seconds.
-    - A write ends if it sends no bytes for STALL seconds. The thread then writes again, unless the time limit of the
-      whole response has passed (sending.py).
+    - A response fails if the client takes too long to read it (sending.py). The thread can check this limit,
+      because each wait of a write ends after STALL seconds.
     - The server closes a connection whose `deadline` has passed.
 
-    The kernel enforces the first two limits (SO_RCVTIMEO, SO_SNDTIMEO). The method `settimeout` of a Python socket
-    would be slower, because Python would call poll() before each read. Only a connection with TLS uses
-    `settimeout`, because OpenSSL makes the system calls of this connection.
+    Without TLS, the kernel ends reads and writes that wait too long (SO_RCVTIMEO, SO_SNDTIMEO). The method
+    `settimeout` of a Python socket would be slower, because Python would call poll() before each read.
+
+    With TLS, the connection uses `settimeout`, because OpenSSL makes the system calls.
     """
 
     def __init__(

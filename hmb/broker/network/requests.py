@@ -84,13 +84,13 @@ class Requests:
         return int.from_bytes(self._api_key)
 
     def _admit(self, chunk: int) -> None:
-        """Set the deadline by which the client must send the next `chunk` bytes of a frame.
+        """Set the client's deadline for the next `chunk` bytes of a frame, or keep the present deadline.
+
+        The method keeps the present deadline only if the frame is the first one of its connection and fits into the
+        read buffer.
 
         If the frame is larger than the read buffer, the method first takes `chunk` bytes from the memory budget
         (request_memory.py). It may have to wait for this memory.
-
-        The first frame of a new connection already has a deadline. If this frame fits into the read buffer, the method
-        does not change the deadline.
         """
         if self.account.frame_size > READ_BUFFER:
             self.deadline = None  # The client has no deadline while the broker waits for memory.

@@ -5,12 +5,14 @@ login, the client sees the salt of the credential. The broker computes the salt 
 secret key, so the same name always gets the same salt. A real user also has the same salt in each login. If the salt
 changed between two logins, a client would know that the user does not exist.
 
-The form of a salt shows which tool created the user. HMB's tools use random bytes as a salt. Kafka's tools use a random
-number in base 36, such as `1x3kq...`. For example, if Kafka's tools created all real users, the salt of a decoy must
-also be a number in base 36. From a salt of random bytes, the client would know that the user does not exist.
+If a client logs in as an unknown user, the broker answers with a *decoy*: an invented credential. The form
+of its salt must not show that the user does not exist.
 
-The *shape* of a credential consists of the number of iterations, the length of the salt, and the form of the
-salt: random bytes or a number in base 36. A decoy gets the shape of a stored credential.
+HMB's tools use random bytes as a salt. Kafka's tools use a random number in base 36, such as `1x3kq...`. If
+Kafka's tools created all real users, the salt of a decoy must also be a number in base 36.
+
+A *decoy* is an invented credential with the *shape* of a stored credential. The shape consists of the number of
+iterations and the kind of salt: random bytes of a certain length, or a number in base 36.
 
 Stored credentials can differ in their shape, for example in the number of iterations. The broker uses the
 user's name to select one of these shapes for a decoy. A name therefore gets the same shape in each login.

@@ -84,7 +84,7 @@ class BegunChange(NamedTuple):
 
 
 def finish_changes(coordinator: ShareCoordinator, changes: Iterable[BegunChange]) -> None:
-    """Wait until all changes are on disk. If one fails, store the error code in its share-partition's result."""
+    """Wait until all changes are on disk. If a change fails, store the error code in the `result` of this change."""
     for id, result, queued in changes:
         with error_code_in(result):
             coordinator.finish(id, queued)

@@ -1,8 +1,8 @@
 """Client instances. A client instance is one run of a client that sends its metrics, from its start to its end.
 
-A client instance may push its metrics once in each interval. There are two exceptions. First, it may push
-earlier after a GetTelemetrySubscriptions request, because a client multiplies its first interval by a random
-factor. Second, the last push of a client may come at any time. This push has the flag `terminating`.
+A client instance may push its metrics once in each interval. Two pushes may come earlier: the first push after
+a GetTelemetrySubscriptions request, and the last push of the client instance. The last push has the flag
+`terminating`.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ Settings = Mapping[str, Mapping[str, str]]  # the settings of each subscription,
 
 @dataclass(slots=True)
 class ClientInstance:
-    """A client instance: what the broker requests from it, and the times (ms) of its last requests."""
+    """A client instance: which metrics the broker wants from it, and when (ms) it sent its last requests."""
 
     requested: RequestedMetrics
     subscriptions: tuple[MetricsSubscription, ...]  # the subscriptions of the broker when `requested` was computed

@@ -40,11 +40,11 @@ def finish_interrupted_changes(
     own: Mapping[str, Mapping[str, str]],
     default: LogConfig,
 ) -> None:
-    """Finish the changes that a crash interrupted. Also add topics that the list of topics does not contain.
+    """Finish creations and deletions of topics that a crash interrupted. Add missing topics to `stored`.
 
-    - `stored` contains the topics in the file `topics.json`, and `store` writes this file. If another broker, for
-      example Kafka, has used the data directory, the directory can contain logs of other topics. The function adds
-      these topics to `stored`. If the function changes `stored`, it also writes the file.
+    - `stored` contains the topics in the file `topics.json`. If the data directory contains logs of another topic,
+      the function adds the topic to `stored`. Another broker, for example Kafka, may have created these logs.
+    - `store` writes `stored` to the file if the function has changed `stored`.
     - `own` contains the settings of each internal topic.
     - `default` contains the values of all settings that a topic does not set itself.
 

@@ -98,9 +98,9 @@ class Topics:
         return self._table.get(name) is not None
 
     def find(self, name: str | None, id: uuid.UUID) -> Topic:
-        """Return a topic by its id, or by its name if `id` is NO_TOPIC_ID.
+        """Return a topic by `id`, or by `name` if `id` is NO_TOPIC_ID.
 
-        Raises UNKNOWN_TOPIC_ID, UNKNOWN_TOPIC_OR_PARTITION.
+        Raises UNKNOWN_TOPIC_ID (unknown id) or UNKNOWN_TOPIC_OR_PARTITION (unknown name).
         """
         return self._table.find(name, id)
 

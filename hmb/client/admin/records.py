@@ -58,12 +58,12 @@ def list_offsets(
 ) -> PartitionResults[ListedOffset]:
     """Return one offset for each partition in `specs`.
 
-    `specs` maps a partition to a word or to a time in ms. For example, "earliest" stands for the log start offset,
-    and "latest" stands for the end of the log. For a time, return the offset of the first record at or after this
-    time.
+    `specs` maps a partition to a word or to a timestamp in ms. For example, "earliest" stands for the log start
+    offset, and "latest" stands for the end of the log. A timestamp stands for the offset of the first record at
+    or after this timestamp.
 
-    For a time, brokers before Kafka 0.10.1 return a less exact offset. They look for the last segment that was
-    changed at or before this time, and return its first offset.
+    Brokers before Kafka 0.10.1 return a less exact offset for a timestamp. They look for the last segment that
+    was changed at or before the timestamp, and return the first offset of this segment.
     """
     check_isolation_level(isolation_level)
     asked = by_partition("offsets to list", specs, '"latest"')

@@ -14,17 +14,19 @@ finds no leaders and repeats no requests. The application must do this work itse
 has three operations: fetch one partition, fetch several partitions with one request, and list offsets. `hmb.Consumer`
 uses the same requests.
 
-Kafka 0.7 had no index of timestamps. A consumer could only ask for the offsets at which the *segments* of a log
-begin. Suppose that a consumer wanted to read the records of the last hour. It started with the newest segment
-that was begun more than an hour ago. This segment usually contained older records, too.
+Kafka 0.7 had no index of timestamps. A broker knew only when each *segment* (file) of a log was last
+changed.
+
+For example, segment A was last changed at 10:30, and the next segment B at 11:30. At 12:00, a consumer
+wanted the records of the last hour. It started with segment A, and skipped older records.
 
 The method `offsets_before` requests the first offsets of segments. Only version 0 of the ListOffsets request
 returns these offsets, and brokers from Kafka 4.0 on do not support version 0. In later versions, a response
 contains only one offset for each partition.
 
-If a broker does not support version 0 of ListOffsets, `offsets_before` sends several requests, and returns at
-most two offsets. The first is the offset of the first record at or after the timestamp, or the end of the log
-if all records are older. The second is the first offset of the log.
+If a broker does not support version 0 of ListOffsets, `offsets_before` returns at most two offsets. For
+example, a log contains the offsets 50 to 99. If record 70 is the first record at or after the timestamp, the
+result is [70, 50]. If all records are older, 100 (the end of the log) replaces 70.
 
 Source: thesis, chapter 8.3, "Client Library"; Kafka 0.7 design, "Low-level API"; kafka.consumer.SimpleConsumer.
 """

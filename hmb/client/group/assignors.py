@@ -6,18 +6,26 @@ with three lists: its topics, the partitions that it owned before the rebalance,
 the lists of all members. The group uses an assignor that all members support.
 
 HMB's client has four assignors:
-- *range* (the algorithm of Kafka 0.7) divides each topic separately. Each member gets a range of the topic's
-  partitions. For example, a topic has five partitions, and there are two members. The first member gets the
-  partitions 0 to 2, and the second member gets 3 and 4. If two topics have the same number of partitions, a member
-  gets the same partition numbers in both. If a key also has the same partition number in both, one member reads all
-  records with this key. A disadvantage: with many small topics, the first members get more partitions than the last
-  members.
-- *roundrobin*: the members take turns, and each turn gives the next partition to the next member. All members get
-  nearly the same number of partitions. But when one member leaves, nearly all partitions move to other members.
-- *sticky*: all members get nearly the same number of partitions, and as few partitions as possible move (KIP-54).
-- *cooperative-sticky* assigns like sticky, but members keep reading the partitions that do not move (KIP-429). Moving
-  a partition takes two rebalances. In the first one, no member gets the partition, so its old owner stops reading it
-  and joins again. In the second one, the new owner gets the partition.
+
+- *range* (the algorithm of Kafka 0.7) divides each topic separately. With five partitions and two members,
+  the first member gets the partitions 0 to 2 of the topic, and the second member gets 3 and 4.
+
+  An advantage of *range*: if the topics "orders" and "payments" have five partitions each, the first member
+  gets the partitions 0 to 2 of both topics. If a key is in partition 0 of both topics, this member reads
+  all its records.
+
+  A disadvantage of *range*: with many topics of one partition each, the first member gets all partitions.
+
+- *roundrobin* gives the first partition to the first member, the second partition to the second member, and
+  so on. After the last member, it continues with the first. All members get nearly the same number of
+  partitions. But when one member leaves, nearly all partitions move to other members.
+
+- *sticky*: all members get nearly the same number of partitions, and as few partitions as possible move
+  (KIP-54).
+
+- *cooperative-sticky* assigns like sticky, but members keep reading the partitions that do not move
+  (KIP-429). A partition moves in two rebalances. In the first rebalance, the old owner gives up the
+  partition. In the second rebalance, the new owner gets it.
 
 The assignors range, roundrobin and sticky are *eager*: every member gives up all its partitions before a rebalance.
 

@@ -187,11 +187,12 @@ class CommittedOffsets:
     ) -> T:
         """Call `attempt`, and return its result. After a temporary error, call `attempt` again.
 
-        The retries end after `timeout` seconds, or after `request_timeout` seconds if `timeout` is None. After a lost
-        connection, the retries end after `reconnect_for` seconds if this time is shorter.
+        The retries end after `timeout` seconds. If `timeout` is None, they end after `request_timeout` seconds. If
+        the connection is lost, they can end earlier: after `reconnect_for` seconds.
 
-        The argument of `attempt` is the number of seconds that the call may take. For example, if `timeout` is 30 and
-        20 s have passed, the argument is 10. The argument is never less than `shortest`.
+        The argument of `attempt` is the number of seconds that the call may take. For example, if `timeout` is 30
+        and 20 s have passed, the argument is 10. If less than `shortest` seconds are left, the argument is
+        `shortest`.
         """
         limit = self._settings.request_timeout if timeout is None else timeout
         deadline = time.monotonic() + limit

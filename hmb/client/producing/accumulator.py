@@ -148,10 +148,10 @@ class Accumulator:
         number: int,
         slices: list[BatchSlice],
     ) -> None:
-        """Add records that have only a value: no key, no headers and no timestamp of their own.
+        """Add records that have only a value: no key, no headers, no timestamp of their own.
 
-        The method `append_rows` adds all other records. The parameters `number` and `slices` have the same meaning in
-        both methods.
+        The first value has the index `number` in the application's list. The method appends the batches and positions
+        of the records to `slices`.
         """
         ends = list(accumulate([ESTIMATED_OVERHEAD + len(value) for value in values]))
         done = taken = 0
@@ -245,9 +245,9 @@ class Accumulator:
             self._memory.release(batch.size - sum(half.size for half in halves))
 
     def sealed_before(self, moment: float, queue: PartitionQueue) -> list[ProducerBatch]:
-        """Return the batches of `queue` whose first record was added at or before `moment`, except the open batch.
+        """Return the sealed batches of `queue` that got their first record at or before `moment`.
 
-        The open batch is not sealed yet: it can still get further records.
+        A sealed batch gets no more records. The result therefore does not contain the open batch.
         """
         with self._lock:
             return list(takewhile(lambda batch: batch.opened <= moment and batch is not queue.open, queue.batches))

@@ -86,10 +86,9 @@ class BatchResult:
         # Only a thread that holds `_lock` changes the fields above. There is one exception: the accumulator sets
         # `send_now` without the lock, before any other thread knows this object.
         #
-        # Threads can read four fields without `_lock`: `_missing`, `callbacks_done`, `_outcomes` and `send_now`.
-        # `_missing` does not change after it has become 0, and `callbacks_done` does not change after it has become
-        # True. Threads read `_outcomes` only after it has become complete. If the batch can get no more records, a call
-        # of `send_now` changes nothing.
+        # Threads can read four fields without `_lock`. `_missing` does not change after it has become 0, and
+        # `callbacks_done` does not change after it has become True. Threads read `_outcomes` only after it is complete.
+        # A thread can call an old value of `send_now`, because such a call has no effect.
         self._lock = threading.Lock()
         self._changed: threading.Condition | None = None  # uses `_lock`; created when a thread first waits
 

@@ -40,8 +40,8 @@ rejected it, or the broker's response is lost. There are four cases:
 - The producer sends the failed batch A again. It also sends all batches after A again, with their old sequence
   numbers. The broker drops copies of batches that it has already written.
 
-- The producer splits the failed batch A into two batches. Together, they have the sequence numbers of A. So the
-  batches after A keep their sequence numbers.
+- The broker rejects batch A, because A is too large. The producer divides the records and the sequence
+  numbers of A between two batches. The later batches keep their numbers.
 
 - The producer gives up the failed batch A, and the broker has certainly not written A. The broker has not
   written the batches after A either. They get new sequence numbers.
@@ -259,14 +259,15 @@ def restart_in_new_epoch(batch: ProducerBatch, after: list[ProducerBatch], guara
 
 
 def _have_the_last_sequences(batches: list[ProducerBatch]) -> bool:
-    """Return whether these batches have the highest sequence numbers of the partition, without a gap.
+    """Return whether the rejected batches have the last sequence numbers of the partition.
 
-    The broker has rejected all these batches. They are in the order in which the producer has sent them. For
-    example, two batches have the sequence numbers 20 to 29 and 30 to 39. The result is True if the next record of
-    the partition gets the number 40.
+    The list `batches` contains the rejected batches, in the order in which the producer has sent them.
 
-    If the next record gets the number 50, the result is False. Another batch then has the numbers 40 to 49, and the
-    broker has accepted this batch.
+    For example, the producer has used the sequence numbers 0 to 39 in a partition. If the broker has rejected
+    the batches with 20 to 29 and 30 to 39, the result is True.
+
+    If the broker has rejected the batch with 20 to 29, but accepted the batch with 30 to 39, the result is
+    False.
     """
     first, sequence = batches[0].numbers, batches[0].queue.sequence
     if first is None or sequence is None:

@@ -1,13 +1,13 @@
 """One classic group and its requests: a state machine without threads or sockets.
 
 The methods `join`, `sync`, `leave` and `tick` are *steps*: they can change the state of a classic group. The
-methods `heartbeat` and `check_commit` are not steps: they only check a member, and can extend its session. A step
-sends nothing and writes nothing to disk. It adds responses to the list `responses`, and records to the list
-`writes`. After each step, the caller (group_runner.py) does the following:
+methods `heartbeat` and `check_commit` are not steps: they only check a member, and can extend its session. A
+step sends nothing and writes nothing to disk. It adds responses to the list `responses`, and records to the
+list `writes`. After each step, the caller (group_runner.py) does the following:
 - It sends the responses in `responses`.
 - It stores the records in `writes`, and then calls `Write.on_stored`. This call is another step. It can add
   responses that had to wait until the records were on disk.
-- At the time that `next_deadline()` returns, it calls `tick`, which handles the deadlines that have passed.
+- It gets the time of the next deadline from `next_deadline()`, and calls `tick` at this time.
 
 A client becomes a member of a group in these steps:
 1. The client sends JoinGroup without a member id. The response contains the error MEMBER_ID_REQUIRED and a new member

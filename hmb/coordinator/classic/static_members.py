@@ -5,12 +5,12 @@ client leaves the group, and one when it joins as a new member.
 
 Idea: a *static* member has a group instance id, which stays the same when its client restarts. Other members
 are *dynamic*. The coordinator treats a static member differently in two cases:
-1. *The member does not send JoinGroup in time.* The group would remove a dynamic member
+1. *A member does not send JoinGroup in time.* The coordinator removes a dynamic member
    (`ClassicMembers.not_yet_rejoined`). It keeps a static member until the member's session ends. If no member
    has sent JoinGroup in time, the group waits again for its static members
    (`ClassicMembers.deadline_for_static_members`).
-2. *The client of the member restarts.* The client joins with its group instance id and without a member id. The
-   coordinator assigns a new member id, and rejects later requests with the old id (`replace_member`).
+2. *The client of a static member restarts.* The client joins with its group instance id and without a member
+   id. The coordinator assigns a new member id, and rejects later requests with the old id (`replace_member`).
 
 If a static member restarts while the group is Stable, and the group's protocol does not change, the group stays
 Stable. The member keeps its assignment.

@@ -11,8 +11,8 @@ only increases:
     assignment epoch    the group epoch for which the broker has computed the newest target assignment
     member epoch        each member has its own: the newest assignment epoch that this member has reached
 
-A member enters the epoch of a target assignment when it has given up all partitions that are not in this target
-assignment. If other members still own partitions of the target assignment, the member then *waits* for these
+A member first gives up all partitions that are not in its target assignment. It then enters the epoch of
+this target assignment. If other members still own partitions of the target, the member *waits* for these
 partitions.
 
 The state of a group depends on the group epoch, on the assignment epoch, and on the epoch of each member. For example,

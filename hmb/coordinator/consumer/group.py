@@ -59,7 +59,7 @@ from hmb.uuids import encode_uuid
 
 
 def keep_protocol(group: ConsumerGroup, leaving: Collection[str], now: int) -> Group | None:
-    """Return None, so that the KIP-848 group never becomes a classic group (see `ConsumerGroup.__init__`)."""
+    """Return None instead of a classic group: the group keeps its protocol (`ConsumerGroup.__init__`)."""
     return None
 
 

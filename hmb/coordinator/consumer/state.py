@@ -39,7 +39,7 @@ from hmb.protocol.topics import PartitionId
 class ConsumerState(ModernState[ConsumerMember, frozenset[PartitionId]]):
     """The members, the epochs and the target assignment of one KIP-848 group.
 
-    - `instances` maps the group instance id of each static member to its member id. This id is a key of `members`.
+    - `instances` maps each static member's group instance id to its member id. The member id is a key of `members`.
     - `_owners` maps each partition that has an owner to the owner's member id. A member that must give up a
       partition stays the owner until the member confirms that it no longer reads the partition.
     """

@@ -7,11 +7,12 @@ step, the member is in one of these states:
 - UnreleasedPartitions: the member is in the epoch of the target. The member waits for partitions of its target that
   other members still own.
 
-Each step has one of three results (`MemberEvent`): the member must give up partitions, it must wait for
-partitions, or it owns its target assignment.
+A member's step towards its target assignment has one of three results (`MemberEvent`): the member must give
+up partitions, must wait for partitions, or owns its target assignment.
 
-A member's target assignment can change at any time, so each of the three results is possible in every state.
-After a change, for example, a member that was waiting for partition 2 must give up partition 0.
+A target assignment can change at any time, so each state can follow any other. For example, a member owns
+partition 0 and waits for partition 2. If its next target contains only partition 2, it must
+give up partition 0.
 
 The table `MEMBER_STATES` contains the next state for each state and each result. `ConsumerMember` looks up
 the member's next state in this table.

@@ -9,11 +9,12 @@ follow:
     value  int16 version                           the fields of the `...Value` class of the key
 
 The journal `__consumer_offsets` contains records of these types:
-    type      object                        key -> value
-    0 and 1   one committed offset          group, topic, partition -> offset, leader epoch, metadata, times
-    2         a classic group               group -> generation, protocol, leader, members with their assignments
-    3 to 8    a KIP-848 group, in parts     group (, member) -> epochs, subscriptions, target and current assignments
-    16        a regular expression          group, expression -> the topics that it matches
+    type      object                    key -> value
+    0 and 1   committed offset          group, topic, partition -> offset, leader epoch, metadata, times
+    2         classic group             group -> generation, protocol, leader, members with assignments
+    3, 4, 6   KIP-848 group             group -> group epoch, topics, assignment epoch
+    5, 7, 8   KIP-848 group member      group, member -> subscription, target assignment, current assignment
+    16        regular expression        group, expression -> topics that match
 
 For example, group "readers" commits offset 42 of weather-0. The key has record type 1 and the fields "readers",
 "weather" and 0. The value has version 4 and contains offset 42, the leader epoch, the metadata and the time of the

@@ -222,13 +222,14 @@ def _leaving(group: ConsumerGroup, identity: MemberIdentity) -> ConsumerMember:
 
 
 def _before(state: ConsumerState, request: JoinGroupRequest, member_id: str) -> ConsumerMember:
-    """Return the member as it was before this request. If the client is not a member yet, return a new member.
+    """Return the member as it was before this request, or a new member if the client is not a member yet.
 
-    If a static member restarts, its request contains its instance id but no member id. The function then returns a
-    copy of the old member with the id `member_id` and the epoch 0. The copy keeps the partitions.
+    If a static member restarts, its request contains an instance id but no member id. The function then returns
+    a copy of the old member with the id `member_id`, the epoch 0 and the same partitions.
 
-    The function checks a request that contains both ids. It raises UNKNOWN_MEMBER_ID if no member has this instance
-    id, and FENCED_INSTANCE_ID if the member with this instance id has another member id.
+    If a request contains an instance id and a member id, both must belong to the same member. The function
+    raises UNKNOWN_MEMBER_ID if no member has the instance id, and FENCED_INSTANCE_ID if it belongs to another
+    member.
     """
     instance_id = request.group_instance_id
     if instance_id is None:

@@ -1,7 +1,7 @@
 """Checks of the member epoch in a request, for all modern groups.
 
-Each request of a member contains the member epoch that the client knows. If the coordinator knows another epoch, the
-client has missed a change of its assignment, or another client uses its member id.
+Each request of a group member contains a member epoch. If the coordinator has stored another epoch for this
+member, the member has missed a change of its assignment, or two clients use the same member id.
 
 The error messages are Kafka's.
 """

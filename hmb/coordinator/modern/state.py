@@ -37,7 +37,7 @@ FIRST_EPOCH = 1  # the group epoch of a new group
 
 
 class ModernMember(Protocol):
-    """A member of any kind of modern group."""
+    """A member of a KIP-848 group, share group or streams group."""
 
     @property
     def member_id(self) -> str: ...

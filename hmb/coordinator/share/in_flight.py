@@ -1,4 +1,4 @@
-"""The records in flight of one share-partition: which records a share group has delivered, and to which member.
+"""Tracks which records of a partition a share group has delivered, and to which member.
 
 A *share-partition* is one partition that one share group reads. It has two offsets:
     share-partition start offset   the offset of the first record whose delivery is not complete

@@ -84,8 +84,8 @@ class SharePartition:
     - `watchers` contains one watcher for each thread that waits for records of this share-partition.
     - `due` is the time (ms) at which the timer calls `wake`, or None if no call is planned. No acquisition lock
       times out before `due`.
-    - `due` stays the same when a member acknowledges a record. So `wake` sometimes finds no lock that has timed
-      out. It then changes no record.
+    - An acknowledgement can end a record's acquisition lock, but `due` stays the same. If no other lock has timed
+      out at `due`, `wake` changes no record.
     """
 
     def __init__(

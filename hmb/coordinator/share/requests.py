@@ -76,9 +76,10 @@ class ShareGroupRequests:
     def _as_share(self, runner: GroupRunner, *, creates: bool) -> ShareGroup:
         """Return the group as a share group. The caller must hold the group's lock.
 
-        If `creates` is true, a new group that has no type and no committed offsets becomes a share group. Raises
-        GROUP_ID_NOT_FOUND if the group is not a share group. Also raises COORDINATOR_NOT_AVAILABLE if `creates` is true
-        and another thread has just deleted the group.
+        If `creates` is true, the method first converts a new group (no type, no committed offsets) into a share group.
+
+        Raises GROUP_ID_NOT_FOUND if the group is still not a share group. If `creates` is true, also raises
+        COORDINATOR_NOT_AVAILABLE if another thread has just deleted the group.
         """
         if creates:
             runner.check_loaded()
@@ -137,7 +138,7 @@ class ShareGroupRequests:
         runner.step(partial(self._set_initialized, runner, [each.partition for each in offsets]), durable=True)
 
     def delete_offsets(self, group_id: str, topic_ids: Sequence[UUID]) -> None:
-        """Delete the group's share-partitions of these topics. Raises GROUP_ID_NOT_FOUND, NON_EMPTY_GROUP."""
+        """Delete a share group's offsets for these topics. Raises GROUP_ID_NOT_FOUND, NON_EMPTY_GROUP."""
         runner = self._groups.find(group_id)
         with runner.lock:
             check_empty(runner.as_kind(ShareGroup))

@@ -10,17 +10,23 @@ The function `check` has two forms:
     check(topology, records)     checks each bolt with the tuples that it receives; then checks the topology
 
 The check of a topology finds the mistakes of its bolts, and also these mistakes:
+
 - The topology does not run, or it fails in some order of events.
+
 - A spout or a bolt gets no tuple, so the check cannot test it. For example, the topic of a spout is empty, or
   `convert` returns None for every record.
-- A spout drops more than 25 % of its records, because their event times are too far before the newest event
-  time of the partition (`allowed_lateness`). Perhaps `event_time` returns seconds, not ms.
-- A bolt has several instances, and two tuples with the same key can go to different instances. Each instance
-  then computes only a part of the result for this key.
-- The result depends on the order of events. The check simulates the topology many times, with different orders
-  of events and with crashes. All simulations must give the same result. For example, bolt A sends the sum of all
-  amounts so far after each tuple, and bolt B adds these sums. For the amounts 5 and 1, B adds 5 and 6. For the
-  amounts 1 and 5, B adds 1 and 6.
+
+- A spout drops more than 25 % of its records, because they are late (see `allowed_lateness`). Perhaps
+  `event_time` returns seconds instead of ms.
+
+- Tuples with the same key can go to different instances of a bolt. Each instance then computes only a part of
+  the result for this key.
+
+- The result of a bolt depends on the order of events. To find this mistake, the check simulates the topology
+  many times, with different orders of events and with crashes. It then compares the results.
+
+For example, bolt A sends its sum after each amount, and bolt B adds the sums. If 5 arrives before 1, A sends 5
+and 6, and the result of B is 11. If 1 arrives before 5, A sends 1 and 6, and the result of B is 7.
 
 **Windows.** When a snapshot begins, a bolt *closes* the windows that have ended: it drops these windows with
 their content. Snapshots begin at different moments in different runs. So at the end of two correct runs,

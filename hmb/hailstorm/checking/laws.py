@@ -142,10 +142,11 @@ def _operation_problems(bolt: Bolt, a: Any, b: Any) -> Iterator[str]:
 def _purity_problems(bolt: Bolt, item: Any, state: Any) -> Iterator[str]:
     """Yield a problem if `lift` or `transform` is not a pure function, or if `transform` fails.
 
-    - Two calls of `lift` with the same tuple must return equal states, even if a merge changes the first state
-      between the calls.
-    - `transform` must not change the state. Two calls must return the same tuples, and the codec must be able to
-      encode them.
+    `lift` must return a new state in each call, because Hailstorm can change this state later. Two calls with the
+    same tuple must return equal states.
+
+    `transform` must not change the state. Two calls must return the same tuples, and the codec must be able to
+    encode these tuples.
     """
     lifted = _frozen(bolt, bolt.lift(item))
     grown = bolt.monoid.absorb(bolt.monoid.empty(), bolt.lift(item))

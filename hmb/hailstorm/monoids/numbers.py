@@ -5,13 +5,14 @@ and the mean of other values is 4. The mean of all these values depends on the n
 Pairs (total, count) form a monoid: two pairs are merged by addition, and the mean is total / count. Other
 statistics, such as the variance, can also be computed from totals.
 
-A sum of floats depends on the order of the additions, because each float addition rounds its result. After a
-crash, a replay adds the values in another order, so the last digits could change. To prevent this, `FloatSum`
-and `Mean` store the sum as an int. This int counts units of 2**-1074, the smallest positive float. Every finite
-float is a whole number of these units, and a Python int can have any size. The sum is therefore exact, and the
-order of the additions does not matter. Adding one value takes 0.4 us. Two numbers in this unit:
-    0.5    ->  2**1073 units
-    0.1    ->  exactly 3602879701896397 * 2**-55, which is 3602879701896397 * 2**1019 units
+Each addition of floats rounds its result, so a sum of floats depends on the order of the additions. After a
+crash, a replay can add the values in another order. The last digits of the sum could then change.
+
+To prevent this change, `FloatSum` and `Mean` store the sum as an int: a number of units of 2**-1074. This unit
+is the smallest positive float. Every finite float is a whole number of units, and a Python int can have any
+size, so the sum is exact. For example, these floats become these ints:
+    0.5    ->  2**1073
+    0.1    ->  3602879701896397 * 2**1019
 """
 
 from __future__ import annotations

@@ -1,10 +1,11 @@
 """`HyperLogLog`, `CountMin` and `Quantiles`: sketches, which estimate results with states of bounded size.
 
-The state of each sketch is a map. The three sketches answer these questions:
-    sketch         question                            state                              monoid
-    HyperLogLog    how many different values?          register -> highest rank           MapOf(Max())
-    CountMin       how often did a value occur?        cell -> number of occurrences      MapOf(Sum())
-    Quantiles      the median, the 99th percentile?    bucket -> number of values         MapOf(Sum())
+The state of each sketch is a dict of numbers. To merge two states, the sketch computes the sum or the maximum
+of the two numbers for each key:
+    sketch         question                                monoid
+    HyperLogLog    how many different values occurred?     MapOf(Max())
+    CountMin       how often did a value occur?            MapOf(Sum())
+    Quantiles      which number is the median?             MapOf(Sum())
 
 After a crash, a topology processes some tuples again, perhaps in another order. The three sketches then have
 exactly the same estimates as without a crash, because the order of merges does not change their states.

@@ -80,10 +80,10 @@ class Sliding(WindowsOf):
         return range(time - time % self.step, time - self.duration, -self.step)
 
     def lift(self, value: Any) -> dict[int, Any]:
-        """Return a map with one entry for each window to which a tuple belongs: start of the window -> its content.
+        """Return the windows that contain a tuple, as a dict: start of the window (ms) -> content.
 
-        `value` is a pair: the event time and the value of the tuple. The content of each window contains only this
-        value.
+        `value` is the pair (event time, value of the tuple). With `Sliding(60, 30, Sum())`, a tuple with the
+        value 7 at time 40 becomes {30: 7, 0: 7}.
         """
         time, content = value
         return {start: self.values.lift(content) for start in self.starts(time)}

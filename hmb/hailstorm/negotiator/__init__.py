@@ -16,10 +16,10 @@ Suppose that the clock of a snapshot contains the offset 10 for a partition. In 
 pause, but they resume before all bolts have received the clock. A bolt can therefore add the tuple at offset 10
 to the snapshot. After a crash, the spouts send this tuple again, and the bolt counts it twice.
 
-In HMB, the spouts stay paused during a phase that the Hailstorm paper does not have: SpoutsPaused(clock). Each
-processor that saves snapshots receives the clock, and reports this to the negotiator. From then on, the
-processor adds only tuples from records below the clock's offsets to the snapshot. After all reports, the spouts
-resume.
+HMB has a phase that the Hailstorm paper does not have: SpoutsPaused(clock). The clock contains one offset for
+each partition, and the snapshot includes only records below these offsets. Each processor that saves snapshots
+confirms to the negotiator that it has received the clock. The spouts stay paused until all processors have
+confirmed this.
 
 **Recovery.** When the registry entry of a processor disappears, the negotiator begins a new epoch. All processors
 restart in this epoch, and report the clocks of their snapshots. If the crash happened during a snapshot, the processors

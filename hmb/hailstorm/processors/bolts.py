@@ -70,10 +70,13 @@ class BoltMachine:
         self.state.restore(value)
 
     def observe(self, master: MasterState) -> None:
-        """Begin, continue or give up a snapshot. `master` is the newest decision of the negotiator.
+        """Begin, continue or give up a snapshot.
 
-        In the phase SPOUTS_PAUSED_AT, the bolt begins a snapshot. In the phase FLOWING_TO, the bolt continues the
-        snapshot. In any other phase, the bolt gives up the snapshot, unless it is already saving its state.
+        The newest decision of the negotiator, `master`, contains a phase:
+
+        - SPOUTS_PAUSED_AT: the bolt begins a snapshot.
+        - FLOWING_TO: the bolt continues the snapshot.
+        - Any other phase: the bolt gives up the snapshot. If the bolt is already saving its state, the save continues.
         """
         self.report.seen = master.number
         if master.phase is not MasterPhase.FLOWING_TO:

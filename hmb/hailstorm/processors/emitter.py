@@ -62,12 +62,12 @@ class Emitter:
         offsets: list[int],
         numbers: list[Number] | None = None,
     ) -> None:
-        """Send tuples to all instances of the next nodes: add them to the outbox.
+        """Add tuples to the outbox: one `Payloads` object for each instance of the next nodes.
 
-        - `partition`, `offsets`: the partition of all these tuples, and the offset of each tuple's record.
-        - `mark`: the sender's low water mark, with one offset for each partition.
+        - `partition`, `offsets`: the partition of all tuples, and the offset of each tuple's record.
+        - `mark`: one offset for each partition. Later tuples come only from records at or above these offsets.
 
-        Raises UserCodeError if a grouping function or a combiner of the user raises an exception.
+        Raises UserCodeError if a grouping function or a combiner raises an exception.
         """
         made = Payloads(self._epoch, self._sender, path, partition, mark, tuples, offsets, numbers, times)
         self.sent += len(tuples) * len(self._followers)

@@ -11,11 +11,12 @@ spout reads all records of the partition in order. The spout uses these definiti
 
 Whether a record is late depends only on the earlier records of the same partition. It does not depend on other
 partitions, or on the speed of the processors. In every replay, the spout therefore drops the same late records.
-A batch job that uses the same rule also drops the same records. Bolts can also drop tuples of a partition that
-was idle (see below).
+A batch job that uses the same rule drops them, too.
 
-A spout sends the time mark with its tuples. A bolt stores the newest time mark of each sender and partition. For
-each partition, the bolt sends the minimum of these marks to the next processors.
+A bolt can drop further tuples after a partition was idle (see "Idle partitions").
+
+A spout sends its time mark with its tuples. A bolt stores the newest time mark from each sender. If two senders
+report 12:00 and 12:05 for the same partition, the bolt sends 12:00 to the next processors.
 
 The *event-time watermark* of a bolt is the earliest of the time marks that the bolt stores. The bolt expects no
 more tuples with earlier event times. The time marks of idle partitions do not count. If all partitions are idle,
@@ -25,16 +26,18 @@ the watermark does not change. The watermark never goes back.
 time mark. If a spout finds no record for `idle_after` seconds, it therefore sends the time mark IDLE. The
 watermark ignores the partition until the spout finds a record again.
 
-When an idle partition gets a record again, the bolt may have closed some windows of this record. The bolt does
-not count the record in these windows. If all windows of the record are closed, the bolt logs a warning.
+While a partition is idle, a bolt can close windows. If a later record of this partition belongs to a closed
+window, the bolt does not count the record there. If the record belongs only to closed windows, the bolt logs a
+warning.
 
 A later run over the whole topic can have other results, because all records already exist and no partition is
 idle. To get the same results, choose an `idle_after` that is longer than the pauses of the partitions, for
 example 3600 seconds.
 
-In a replay, a partition that was idle before the crash may not be idle. The bolts could then close other
-windows than before the crash. Each snapshot of a bolt therefore contains the bolt's watermark. All windows that
-end at or before the watermark are closed. A replay from the snapshot begins with the same closed windows.
+All windows that end at or before a bolt's watermark are closed. The watermark ignores idle partitions, which
+have no new records. In a replay, the records already exist, so a partition is perhaps not idle. The watermark
+could then be lower. Each snapshot of a bolt therefore contains the watermark, so that a replay begins with the
+same closed windows.
 
 **Worked example.** The allowed lateness is 10 ms. Records with the event times 100, 105, 97, 120 and 109 ms
 arrive in this order. The record 97 is in time: the newest time so far is 105, and 97 is above 105 - 10 = 95.
@@ -111,10 +114,11 @@ class Watermark:
             self.time = max(self.time, min(active))
 
     def marks(self) -> dict[TopicPartition, int]:
-        """Return the earliest time mark of each partition, or an empty dict if no time marks have arrived.
+        """Return the minimum of the senders' newest time marks for each partition.
 
-        A sender with the time mark 12:00 will send no more tuples with earlier event times. If the newest marks of two
-        senders for a partition are 12:00 and 12:05, the result is 12:00.
+        The result is empty if no time marks have arrived. For example, if the newest time marks of two senders
+        are 12:00 and 12:05, the minimum is 12:00. The senders will send no more tuples with event times before
+        12:00.
         """
         if not self._is_known:
             return {}

@@ -198,10 +198,10 @@ class SinkMachine:
             self._is_saving, self.save = True, SaveRequest(clock, SinkSnapshot(self.held.up_to(clock), self._completed))
 
     def _write_up_to(self, clock: Clock) -> None:
-        """Write the outputs that the sink has held back, up to a complete snapshot.
+        """Write the outputs in `held` that come from records below the offsets in `clock`.
 
-        The clock `clock` of the snapshot contains an offset for each partition. The method writes the outputs that come
-        from records below these offsets. It writes no output twice.
+        The attribute `held` contains the outputs that the sink has not written yet. `clock` belongs to a
+        complete snapshot, and contains an offset for each partition.
         """
         if clock == self._completed or isinstance(self.sink, Sink | IdempotentSink):
             return

@@ -4,16 +4,16 @@ The state machines of `hmb.hailstorm.processors` make all decisions, but they ha
 connections. A runner provides both. It gives each processor a thread with a mailbox, reads the topics, carries
 tuples from processor to processor, and saves snapshots in the background.
 
-The runner also connects the processors to the registry, through which they communicate with the negotiator.
-Each processor writes a report to the registry (`living/*`), and reads the negotiator's decision from it
-(`master`). This drawing shows one processor:
+Each processor writes its report into the registry (`living/*`), and reads the negotiator's decision (`master`).
+A separate thread saves the state of the processor. In this drawing of one processor, the arrows show where the
+data goes:
                         registry:  master, living/*
-                          |  watch        ^  report
+                          |  decision     ^  report
                           v               |
-    upstream --> [ mailbox | thread with the state machine | outbox ] --> mailbox or socket of the receiver
+      sender --> [ mailbox | thread with the state machine | outbox ] --> mailbox or socket of the receiver
                           ^               |
-                          | saved         v  save
-                        saver thread, snapshot store
+                          | result        v  state
+                        thread that saves the state, snapshot store
 
 A mailbox holds a limited number of payloads. If the mailbox of a receiver is full, the sender waits. A slow sink
 therefore slows down the spouts, and the memory that payloads use is limited. The waiting senders cannot cause a
@@ -78,8 +78,8 @@ def start(
 ) -> Runner:
     """Start a topology, and return its runner. Use the runner in a `with` block.
 
-    - `store`: where to save snapshots. None means memory, or with `workers` a new temporary directory. A later
-      start does not find snapshots that were saved there.
+    - `store`: where to save snapshots. If it is None, a later start finds no snapshots: they are saved in memory
+      or, with `workers`, in a new temporary directory.
     - `workers`: the number of worker processes. None means threads of this process.
     - `until`: with "end", the topology ends after the records that exist now.
     - `grace_period`: how long (s) records flow between two snapshots. None means one snapshot, at the end.

@@ -1,15 +1,19 @@
 """The loop of one processor: take input from the mailbox, call the processor's state machine, send its outbox.
 
-Each processor (a spout, bolt or sink) has a thread, a *mailbox* and a *state machine*. Other threads put input
-into the mailbox, and the state machine processes this input. The *negotiator* controls all processors. It
-writes its decisions, the *master state*, into a *registry*. The processors write reports into the same
-registry. The thread of a processor repeats four steps:
+Each processor (a spout, bolt or sink) has a thread and a *state machine*. Other threads put input for the state
+machine into a queue, the *mailbox* of the processor.
+
+The *negotiator* controls all processors. It writes its decision, the *master state*, into a *registry*. The
+processors write reports into the same registry.
+
+The thread of a processor repeats four steps:
     1. Take the next item from the mailbox: tuples from another processor, a new master state, or the result of
-       a save. If the mailbox is empty, a spout that is not paused reads records from its partition.
+       saving the state. If the mailbox is empty, a spout that is not paused reads records from its partition.
     2. Pass the item to the state machine. If a master state starts the topology again, create a new state
        machine first.
     3. Send the outputs of the state machine to the next processors. Send dead letters (records that a spout
-       could not convert) to their topic. If the state machine asks for a save of its state, begin the save.
+       could not convert) to their topic. If the state machine asks to save its
+       state, begin to save it in the background.
     4. If the report of the processor has changed, write it into the registry.
 
 A restart cannot repair some errors, for example a mistake in the user's code. The processor writes an error

@@ -33,13 +33,16 @@ def serve(
     registry: Registry,
     host: str = DEFAULT_HOST,
 ) -> None:
-    """Run the named processors until the topology ends. If the only name is "negotiator", run the negotiator instead.
+    """Run the named processors until the topology ends.
 
-    Processors in other processes connect to this process at the address `host`. If a processor crashes, `serve`
-    raises its exception, and the caller must start the processors again.
+    If the only name is "negotiator", run the negotiator instead. Processors in other processes connect to this
+    process at `host`.
 
-    Raises TopologyError if a name is unknown. Raises HailstormError if an error of one of these processors ends the
-    topology. If `serve` runs the negotiator, it raises HailstormError for an error of any processor.
+    A temporary error, for example of a database, ends only one processor. `serve` raises its exception, and the
+    caller must call `serve` again.
+
+    A lasting error, for example a mistake in the user's code, ends the topology. `serve` raises HailstormError if
+    it runs the failed processor or the negotiator. Raises TopologyError for an unknown name.
     """
     if list(names) == [NEGOTIATOR]:
         negotiate(topology, settings, store, registry)

@@ -19,8 +19,8 @@ The feed's thread collects the state and then waits for at least four times the 
 collection. For example, if a collection usually takes 100 ms, the thread waits for 400 ms. So the feed usually
 uses at most 20 % of one processor.
 
-The longest wait after a collection of the broker's state is 2 s. If each collection takes 1 s of processor
-time, the feed uses up to 33 % of one processor (1 s of 3 s).
+The feed waits for at most 2 s after each collection of the broker's state. If a collection takes 1 s of
+processor time, the feed uses 1 s of every 3 s, or 33 % of one processor.
 
 The feed stores only the last KEPT changes of the state, to save memory. Some pages read their events slowly. If
 a page has missed more than KEPT changes, the feed sends it the whole state again.
@@ -58,12 +58,12 @@ ALIVE = 5.0
 class Pace(NamedTuple):
     """Determines how often the feed collects the broker's state.
 
-    Normally, the feed starts a collection every `period` seconds. If collections are expensive, the feed pauses
-    longer: for REST_FACTOR (4) times the usual cost, but at most `longest` seconds. For example, if `period` is
-    0.2 s and the usual cost is 0.1 s, the pause takes 0.4 s.
+    Normally, the feed starts a collection every `period` seconds. But after each collection, the feed pauses for at
+    least REST_FACTOR (4) times the usual cost. For example, if the usual cost is 0.1 s, the pause takes at least
+    0.4 s. No pause is longer than `longest` seconds.
 
-    The usual cost is the median cost of the last RECENT (5) collections. If Python's garbage collector runs during a
-    collection, the collection costs four times as much. It hardly changes the median, but would change a mean.
+    The usual cost is the median cost of the last RECENT (5) collections. If Python's garbage collector makes one of
+    these collections expensive, the median hardly changes.
     """
 
     period: float  # seconds; the feed collects the broker's state at most once in this time

@@ -221,7 +221,7 @@ def _bit_buffer(values: Array) -> Any:
 class _BatchFields(NamedTuple):
     """Fields of batch headers. Each field is a numpy array with one element for each record.
 
-    The element is the value of the record's batch. For example, if a batch has base offset 500 and 3 records,
+    The records of a batch share the batch header. For example, if a batch has base offset 500 and 3 records,
     `base_offset` contains 500 three times.
     """
 

@@ -4,15 +4,16 @@ The records of one `append_values` call have the same timestamp, and no keys or 
 same length differ only in the offset delta and the value. All their other bytes are the same, and are computed only
 once, as a *template*.
 
-A template is an encoded record without its offset delta and its value. The placeholder `%b` marks the places of
-these two parts. `hmb.records.record` describes the layout of a record. For example, this template is for values
-of 3 bytes:
-    12 00 00 %b 01 06 %b 00  length 9, attributes, timestamp delta, OFFSET DELTA, no key, size 3, VALUE, no headers
+A template is an encoded record with two placeholders `%b`: one for the offset delta, and one for the value. For
+example, this template is for values of 3 bytes (`hmb.records.record` describes the layout of a record):
+    12 00 00 %b 01 06 %b 00  length 9, attributes, timestamp delta, %b, no key, value size 3, %b, no headers
 
-A *run* is a sequence of records whose values have the same length. Brokers before Kafka 0.11 do not support
-record batches. For such a broker, the producer must convert the encoded records to messages, and needs the
-value of each record. The producer has stored where each run begins, and how long its records and values are. So
-the producer finds the values without decoding the records.
+A *run* is a sequence of records whose values have the same length. The producer stores where each run begins,
+how many bytes each record has, and how long each value is. It can then find the values without decoding the
+records.
+
+The producer uses runs to send values to brokers before Kafka 0.11. These brokers do not support record batches,
+so the producer converts the records to messages.
 """
 
 from __future__ import annotations

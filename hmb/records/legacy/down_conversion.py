@@ -121,8 +121,8 @@ class DownConversion:
             finally:
                 if opened := self.size - before:
                     if opened > BATCH_SIZE and not run.is_old:
-                        # `pieces` does not copy a message larger than BATCH_SIZE. The decompressed batch that contains
-                        # the message stays in memory, and can have up to `_limit` bytes.
+                        # If a message is larger than BATCH_SIZE, `pieces` does not copy it, and the whole decompressed
+                        # batch stays in memory. Assume the maximum size of the batch, `_limit`.
                         opened = self._limit
                     self.memory = max(self.memory, PIECE_SIZE + len(run.view) + opened)
             if room < 0:
@@ -151,9 +151,8 @@ class DownConversion:
     def _sizes(self, run: _Run) -> Iterator[tuple[int, int]]:
         """Yield two numbers for each message: its size in the response and its cost, both in bytes.
 
-        The cost is the size plus the size of the headers that the conversion removes. The headers count, because the
-        broker must decompress them. For example, a record has 30 bytes of headers, and becomes a message of 100 bytes
-        without headers. The cost is 130 bytes.
+        For example, a record has 30 bytes of headers, and becomes a message of 100 bytes without headers. Its size is
+        100, and its cost is 130. The cost includes the headers, because the broker must decompress them.
 
         If the broker sends a message unchanged, the cost is equal to the size.
         """

@@ -21,9 +21,9 @@ messages in the set are the *inner messages*. Wrappers follow these rules:
 - A v1 wrapper usually has the greatest timestamp of its inner messages. With log append time, the broker sets only the
   timestamp of the wrapper, and readers use it for all inner messages.
 
-For example, a v1 wrapper (a compressed message) has the offset 102, and its inner messages have the offsets 0, 1 and 2.
-The last inner message has the same offset as the wrapper, 102. So the absolute offsets of the inner messages are 100,
-101 and 102.
+For example, a v1 wrapper (a compressed message) contains three messages with the relative offsets 0, 1 and 2.
+The wrapper has the offset 102, which is the log offset of its last message. The log offsets of the three
+messages are therefore 100, 101 and 102.
 
 The classes `Message` and `RecordBatch` have properties with the same names, so other code can use a message in the same
 way as a batch. If a message is a wrapper (it contains a compressed message set), it is like a batch of several records.

@@ -151,9 +151,8 @@ def assign_offsets(
 
     If `log_append_time` (ms) is not None, it replaces the timestamps of messages v1.
 
-    A wrapper is a message that contains a compressed message set. The function decompresses and processes each
-    wrapper in a block `with decompressing`. If `decompressing` is a semaphore, it limits how many threads
-    decompress at the same time.
+    A *wrapper* is a message that contains a compressed message set. If `decompressing` is a semaphore, it limits
+    how many threads decompress and process wrappers at the same time.
 
     Raises KafkaError with one of these codes:
 
@@ -270,12 +269,12 @@ def _assign_plain(result: AssignedMessages, position: int, magic: int) -> int:
 
 
 def _content(wrapper: Message, limit: int) -> memoryview:
-    """Return the decompressed message set that a wrapper (a compressed message) contains.
+    """Return the message set that the compressed message `wrapper` contains, decompressed.
 
     Raises KafkaError in these cases:
 
-    - The codec of the wrapper is zstd or unknown.
-    - The timestamp type is log append time. In this case, `wrapper` can also be an uncompressed message.
+    - The message is not compressed, or its codec is zstd or unknown.
+    - The message has the timestamp type log append time, which clients must not set.
     - The message set is empty or damaged.
     - The message set has more than `limit` bytes after decompression.
     """

@@ -7,9 +7,9 @@ failure, or because a slow worker seems to be dead. Spark can start a second run
 Idea: a task writes the rows of a batch and a *note* in one transaction. The note of batch 7 says "batch 7 is written".
 If Spark runs the task again, the new run reads the note first.
 
-The note is a committed offset of a consumer group. With the rows of batch 7, the task commits the next number,
-offset 8. The offset belongs to partition 0 of the first topic to which the task writes. All runs of the task use
-the same transactional id and group id:
+With the rows of batch 7, a task writes the note "batch 7 is written": it commits the offset 8 (7 + 1) for a
+consumer group. The offset belongs to partition 0 of the first topic to which the task writes. All runs of the
+task use the same transactional id and group id:
     transactional id  =  group id  =  <transactionalIdPrefix>-<query id>-<task number>
 
 The query id is the same after a restart of a streaming query, because Spark stores it in the checkpoint. The restarted

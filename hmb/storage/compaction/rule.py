@@ -24,8 +24,8 @@ key, and the second pass copies the records that stay.
 The first pass reads the dirty records from the last batch to the first batch. So when it finds a key for the first
 time, it has found the last record with this key. It adds the key to a set, and the offset of this record to a list.
 
-The second pass keeps a dirty record only if its offset is in the list. It drops a clean record if its key is in the
-set, because a later (dirty) record has the same key.
+The second pass keeps a dirty (not yet compacted) record only if it is the last record with its key. It drops a
+clean (already compacted, so older) record if a dirty record has the same key.
 
 The setting `log.cleaner.dedupe.buffer.size` limits the memory for keys and offsets in a round of compaction. If the
 dirty records have too many keys, the round compacts only the oldest dirty records. The newer records stay dirty until

@@ -4,10 +4,11 @@ When a broker stops properly, it syncs its logs and writes the file `.kafka_clea
 the broker reads only the last batches of each segment (usually a few kilobytes), and checks whether these
 batches match the segment's indexes. If they match, the broker need not check the rest of the segment.
 
-For example, the last entry of a segment's offset index is (offset 109, position 10000): the batch at byte 10,000 ends
-at offset 109. The log file has 12,000 bytes. The broker reads the last 2,000 bytes, and finds two whole batches of
-1,000 bytes. If both batches match the indexes, the segment ends after the second batch. Otherwise, the broker checks
-the whole segment (scanning.py).
+For example, a segment has 12,000 bytes, and the last entry of its offset index is (offset 109, position 10000).
+The broker reads the last 2,000 bytes, and finds two whole batches. The first batch ends at offset 109, as in
+the entry. The second batch and the segment end at offset 119.
+
+If a batch does not match the indexes, the broker checks the whole segment (scanning.py).
 
 Source: Kafka's `LogLoader`, `OffsetIndex.sanityCheck`.
 """
@@ -24,9 +25,9 @@ from hmb.storage.segment import Segment
 # (1,048,576) bytes. So an append that adds no entry ends at or before position 14,096 + 1,048,576 = 1,062,672. If a
 # batch begins after this limit, the index probably lacks an entry. The broker then checks the whole segment.
 #
-# In two cases, a batch can begin after this limit although the index lacks no entry. After a restart, the broker counts
-# only the bytes appended since the restart, so the next entry comes later. If `max.message.bytes` is large, one append
-# can have more than MAX_UNINDEXED bytes. In these cases, the check only makes the start slower.
+# Sometimes the broker checks a whole segment although its index is complete. One reason is a restart: the broker then
+# counts the bytes since the last entry from 0 again, so the next entry comes later. Another reason is an append of more
+# than MAX_UNINDEXED bytes. An unnecessary check only makes the start slower.
 MAX_UNINDEXED = 1 << 20
 
 

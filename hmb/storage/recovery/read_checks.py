@@ -1,4 +1,4 @@
-"""Finds damaged batches while the broker runs: it checks a batch that clients read repeatedly.
+"""Finds damaged batches while the broker runs, by checking batches that clients fetch repeatedly.
 
 In a fetch, the kernel sends the records from the file to the client, and the broker does not read them. So only the
 client notices a batch with a wrong CRC. The client cannot continue, and fetches the same offset again and again.
@@ -27,7 +27,7 @@ OFFSETS_KEPT = 64  # number of offsets whose reads are counted; a new offset rep
 
 
 class RepeatedReads:
-    """Counts for each offset how many reads of a log began at this offset. Thread-safe."""
+    """Counts how many reads of a log begin at each offset. Thread-safe."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()  # guards the counts; a thread that holds it takes no other lock

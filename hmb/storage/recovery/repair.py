@@ -145,9 +145,10 @@ def repaired_copy(segment: Segment, next_offset: int, segments: Sequence[Segment
 
 
 def append_replacement(segment: Segment, replacement: bytes) -> None:
-    """Append the batches in `replacement` to a segment, in place of lost or damaged batches, and sync the segment.
+    """Append the batches in `replacement` to the end of a segment, and sync the segment. Raises OSError.
 
-    If the segment ended with damaged bytes, the caller has already cut them off. Raises OSError.
+    These batches replace lost or damaged batches. The caller has already removed any damaged bytes from the
+    segment's end.
     """
     for batch in iter_batches(replacement):
         segment.append([batch.view], batch.last_offset, TimestampOffset(batch.max_timestamp, batch.last_offset))

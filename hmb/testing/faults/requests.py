@@ -62,7 +62,7 @@ MESSAGE = "a fault of the test"  # the text in each response that has a field fo
 
 @dataclass(slots=True, eq=False)
 class Fault:
-    """A rule of a test that makes the broker answer some requests with an error, late, or not at all.
+    """A rule of a test: for some requests, the broker sends an error, responds late, or does not respond.
 
     Two faults are never equal, even if all their fields have the same values. So `Faults.remove` always removes
     exactly the fault that the caller passes.
@@ -115,7 +115,7 @@ class Faults:
     """The faults of requests to one broker. Thread-safe. A `with faults:` block removes all faults at its end."""
 
     def __init__(self, layers: HandlerLayers) -> None:
-        """Create an object without faults. `layers` contains the broker's handlers, which the faults wrap."""
+        """Create an object without faults. `layers` is the broker's table of handlers, which `add` changes."""
         self._layers = layers
         self._faults: list[Fault] = []
         self._lock = threading.Lock()  # guards the list of faults and the counts of each fault
@@ -257,12 +257,12 @@ class Faults:
 
 
 def _answer(fault: Fault, handler: Handler, request: Request, context: RequestContext) -> Response | None:
-    """Return the response to a request that a fault changes.
+    """Return the response to a request, as the rule `fault` requires.
 
     - If the fault has no error code, the broker's own handler answers.
-    - If it has an error code and selects a topic or a partition, only this part of the response contains the
+    - If the fault has an error code and selects a topic or a partition, only this part of the response contains the
       error. The handler answers the other parts.
-    - If it has an error code and selects no topic, the whole response contains the error.
+    - If the fault has an error code but no topic, the whole response contains the error.
 
     If `takes_effect` is true, the handler handles the whole request, but the response still contains the error.
     """
@@ -275,8 +275,8 @@ def _answer(fault: Fault, handler: Handler, request: Request, context: RequestCo
     if fault.takes_effect:
         rest = request
     elif isinstance(request, MetadataRequest) and rest is None:
-        # The Metadata response `error` lists no brokers, so clients would ignore it. Copy the request, and remove the
-        # topics from the copy. The handler's response to the copy lists the brokers.
+        # Clients ignore a Metadata response that lists no brokers, such as the response `error`. The handler therefore
+        # answers a copy of the request without topics. This answer lists the brokers.
         rest = copy(request)
         rest.topics = []
     if rest is not None:

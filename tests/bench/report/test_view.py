@@ -52,8 +52,8 @@ def test_a_figure_that_one_run_lacks_is_left_empty() -> None:
 def test_five_rounds_show_in_which_cells_all_rounds_agree() -> None:
     """After five rounds, a table names the cells in which HMB was better, or worse, in every round.
 
-    In the cell `100 B`, HMB's rate is greater than the old rate in all five rounds. In the cell `200 B`, it is greater
-    in only two rounds, so the table does not name this cell for the rate.
+    In the cell `100 B`, the rate of `HMB` is greater than the rate of `HMB (before)` in all five rounds. In the cell
+    `200 B`, it is greater in only two rounds, so the table does not name this cell for the rate.
     """
     samples = []
     for number in range(5):

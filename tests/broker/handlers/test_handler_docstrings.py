@@ -1,4 +1,4 @@
-"""Tests of the docstrings of handler modules: each has five parts, and correct versions and permissions of the API."""
+"""Tests of the docstrings of handler modules: each has five parts, and states the API's versions and permissions."""
 
 from __future__ import annotations
 

@@ -191,7 +191,7 @@ def test_requests_received_before_the_stop_are_not_processed_after_it(
 ) -> None:
     """After the broker has stopped a connection, it processes no further request of this connection.
 
-    Before a bug was fixed, the broker processed Produce requests that it had read earlier, after it closed its logs.
+    Before a bug was fixed, the broker closed its logs, and then still processed requests that it had already read.
     """
     broker = BrokerServer(data_dir=tmp_path).start()
     host, port = broker.bootstrap_servers.split(":")

@@ -357,7 +357,7 @@ def test_a_listener_has_a_limit_of_its_own() -> None:
 
 
 def test_the_rate_of_connections_of_an_address_is_limited(broker: BrokerServer, clock: Clock) -> None:
-    """The limit is 2 new connections/s. The broker reads nothing from the third connection, and closes it later."""
+    """The limit is 2 connections/s. The broker reads nothing from the third one, and closes it after a delay."""
     with hmb.Admin(broker.bootstrap_servers) as admin:
         address = ClientQuotaEntity(ip="127.0.0.1")
         admin.alter_quotas({address: {QuotaKey.CONNECTION_CREATION_RATE: 2}})

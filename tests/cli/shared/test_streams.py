@@ -1,6 +1,7 @@
 """Tests of commands whose standard streams are full or closed.
 
-If the standard output is full or closed, the command prints an error message of one line and no traceback.
+If a command cannot write to its standard output, it prints an error message of one line and no traceback. If the reader
+of its output closes the pipe, the command ends without a message.
 """
 
 import os
@@ -60,7 +61,7 @@ def test_a_closed_standard_error_does_not_reuse_a_descriptor(servers: str) -> No
 
 
 def test_a_consumer_without_records_ends_when_its_reader_closes_the_pipe(servers: str, run: Hmb) -> None:
-    """`hmb consume` exits when its output pipe is closed, even if no further record arrives.
+    """`hmb consume` exits when the reader of its output closes the pipe, even if no further record arrives.
 
     Before a bug was fixed, `hmb consume t --from-beginning | head -2` still waited for the next record after `head` had
     exited.

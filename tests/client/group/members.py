@@ -1,4 +1,4 @@
-"""Group members for tests. Each member records the calls to its rebalance listener."""
+"""Group members for tests, with functions that change topics and wait for the end of a rebalance."""
 
 from __future__ import annotations
 

@@ -108,7 +108,7 @@ def test_memory_is_bounded_and_waiting_for_it_ends() -> None:
     append(it, b"x")
     with pytest.raises(TimeoutError, match=r"the buffer holds 8 of 21 bytes \(buffer_memory\)"):
         append(it, b"y")
-    with pytest.raises(TimeoutError, match="for 21 free bytes"):
+    with pytest.raises(TimeoutError, match=r"the producer waited 0\.01 s for 21 free bytes"):
         append_values(it, [b"y"])
 
 

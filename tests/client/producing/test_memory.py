@@ -76,7 +76,7 @@ def test_an_empty_buffer_accepts_a_record_of_any_size() -> None:
 def test_a_thread_that_gets_no_memory_in_time_raises_an_error() -> None:
     buffer = Buffer(100, max_block=0.01)
     buffer.take("a", 100)
-    with pytest.raises(TimeoutError, match=r"the buffer holds 100 of 100 bytes .*waited .* s for 7 free bytes"):
+    with pytest.raises(TimeoutError, match=r"the buffer holds 100 of 100 bytes .*waited 0\.01 s for 7 free bytes"):
         buffer.take("b", 7)
     assert not buffer.memory.waiting
 

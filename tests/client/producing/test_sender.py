@@ -24,8 +24,7 @@ AGES = 3_600_000  # ms
 class Faults:
     """The planned faults of batches.
 
-    In the dict `faults`, each key is the first value in a batch. The dict's value is a list with one fault for each
-    attempt to send this batch.
+    The dict `faults` maps the first value in a batch to a list with one fault for each attempt to send this batch.
 
     The broker responds to the batch with value 0 only after all other batches are queued. So the producer sends the
     other batches together.

@@ -224,7 +224,7 @@ def test_refused_offsets_abort_the_transaction(scene: Scene) -> None:
 
 @pytest.fixture
 def made(monkeypatch: pytest.MonkeyPatch) -> list[Connection]:
-    """Return a list. During the test, each connection that a client opens is appended to the list."""
+    """Return a list that collects the connections that clients open during the test."""
     made: list[Connection] = []
     connect = Cluster.connect
 

@@ -63,8 +63,7 @@ class Scene:
         """Start the broker and the producer.
 
         The broker reports `level` as the level of the feature `transaction.version`. If `level` is None, the broker
-        reports no features. For each type of request, the dict `newest` contains the newest version in which the broker
-        accepts this request.
+        reports no features. The dict `newest` maps types of requests to the newest version that the broker supports.
         """
         self.script, self.broker = script, ScriptedBroker(script, newest)
         script.broker = self.broker

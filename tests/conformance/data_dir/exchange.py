@@ -62,8 +62,8 @@ SECONDS = 60.0
 class LoudKafka(peers.Kafka43):
     """A Kafka broker that writes its log messages to the log file of its process.
 
-    In other tests, Kafka uses the library slf4j-nop, which discards all log messages. The class path of this broker
-    begins with slf4j-simple, which prints the messages.
+    The Kafka brokers of other tests use the library slf4j-nop, which discards all log messages. The class path of this
+    broker begins with slf4j-simple, which prints the messages.
     """
 
     def command(self) -> list[str]:

@@ -3,7 +3,8 @@
     python -m tests.conformance.groups.python_member confluent 127.0.0.1:9092 TOPIC GROUP
 
 The member prints one JSON object in each line. The `name` of an object is partitions_assigned, partitions_revoked,
-records_consumed or offsets_committed. A records_consumed object contains the first and last offset of each partition.
+records_consumed or offsets_committed. All objects except offsets_committed contain the list `partitions`. In a
+records_consumed object, this list contains the first and last offset of each partition.
 
 The member commits each batch before it polls the next batch.
 """

@@ -6,8 +6,9 @@
 Each group has one connection and commits 1, 2, 3, ... for one partition, with several requests in flight. The kill
 happens at a random time.
 
-Example: a group has sent the offsets 1 to 9, and the broker has acknowledged 1 to 5. Then the broker is killed and
-started again. The committed offset of the group must now be at least 5 and at most 9.
+After the restart, the committed offset of a group must be at least the last offset that the broker has acknowledged,
+and at most the last offset that the group has sent. For example, the group has sent the offsets 1 to 9, and the broker
+has acknowledged 1 to 5. Then the committed offset must be at least 5 and at most 9.
 
 A thread fetches the committed offsets repeatedly. They must never decrease, not even after a kill.
 """

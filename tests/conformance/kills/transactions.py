@@ -123,8 +123,9 @@ class Copier(threading.Thread):
     def check(self, bootstrap: str, *, is_over: bool) -> int:
         """Check the records that consumers with read_committed see, and return their number.
 
-        The thread can continue to copy numbers during the check. The check can therefore see only a part of the newest
-        transactions. If `is_over` is True, the copying has ended, and each transaction must be complete.
+        Each transaction must be complete. If `is_over` is False, this thread continues to copy during the check. The
+        consumer can then read only a part of a transaction in progress, because it reads the partitions separately. So
+        the newest transaction and later ones need not be complete.
         """
         present = self.transaction + 1 if is_over else self.transaction
         committed = {transaction for transaction in self.committed.copy() if transaction < present}

@@ -10,8 +10,8 @@ matter, because a client retries after one error code and gives up after another
 Idea: Kafka itself is the specification. A comparison sends one request, or a few requests in order, to HMB and to Kafka
 over a raw socket. The test decodes the two responses to each request, and compares them field by field.
 
-- A test case (`case.py`) lists requests and versions of one API. For each of these versions that both brokers support,
-  the test makes one comparison.
+- A test case (`case.py`) lists requests, and selects versions of one API. For each of these versions that both brokers
+  support, the test makes one comparison.
 - Some values must differ: each broker assigns its own topic ids and member ids. The test inserts each broker's ids into
   the requests. In the responses, `comparing.py` replaces the ids by equal placeholders. Fields in `MASKED` (host, port,
   times) are not compared. A closed connection counts as a response.

@@ -2,13 +2,12 @@
 
 A request is a message object. When a comparison runs, it replaces the placeholders in each request by values:
 
-- The placeholder `<name>` in a text is replaced by the name of the comparison. A topic `<name>` is therefore used by
-  only one comparison.
-- The placeholder `id_of("events")` is replaced by the id that the broker has assigned to the topic `events`.
-- The placeholder `captured("member")` is replaced by the value `member`, which an earlier step of the comparison has
-  found in a response of the same broker.
-- The placeholder `made(f)` is replaced by the result of the function `f`. The function gets a dict of all captured
-  values. For example, `f` encodes records with a captured producer id.
+- `<name>` in a text becomes the name of the comparison. A topic `<name>` is therefore used by only one comparison.
+- `id_of("events")` becomes the id that the broker has assigned to the topic `events`.
+- `captured("member")` becomes the value `member`, which an earlier step of the comparison has found in a response of
+  the same broker.
+- `made(f)` becomes the result of the function `f`, which gets a dict of all captured values. For example, `f` encodes
+  records with a captured producer id.
 """
 
 from __future__ import annotations
@@ -132,8 +131,8 @@ class Topic:
 class Case:
     """A test case: a list of requests, which the test sends in order.
 
-    The field `versions` selects versions of one API. The test sends the list once for each of these versions. By
-    default, the API is that of the last request.
+    The field `versions` selects versions of one API. The test sends the list once for each of these versions. The API
+    is `api_key`, or the API of the last request if `api_key` is None.
     """
 
     name: str

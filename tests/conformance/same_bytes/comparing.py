@@ -1,7 +1,7 @@
 """Compares two responses field by field.
 
 A response becomes a tree of dictionaries. A struct becomes a dictionary of its fields. An array of structs becomes a
-dictionary, too. For example, the keys for an array of topics are the names of the topics. The order of the array
+dictionary, too. Each of its keys identifies an item, for example by the name of a topic. The order of the items
 therefore does not matter.
 
 Each broker assigns its own ids, so a placeholder replaces each id. If two ids belong to the same topic, member or

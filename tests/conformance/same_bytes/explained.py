@@ -38,7 +38,7 @@ class Explanation:
 
 
 def because(why: str, *differences: tuple[str, str, str, str]) -> Iterator[Explanation]:
-    """Return one explanation for each item of `differences`. All these explanations have the same reason.
+    """Yield one explanation for each item of `differences`. All these explanations have the same reason.
 
     Each item contains four patterns: for the comparison, for the field, for HMB's value and for Kafka's value.
     """

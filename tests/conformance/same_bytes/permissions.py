@@ -1,7 +1,7 @@
 """The permissions that each API needs, and the users with which the comparisons test these permissions.
 
 The test sends the same request as several users, which have different ACLs. For example, an OffsetCommit request needs
-the permission READ on the group and READ on each topic. The test sends this request as seven users:
+the permissions READ on the group and READ on each topic. The test sends this request as seven users:
 - a user without ACLs
 - a user with both permissions
 - two users that each have only one of the two permissions

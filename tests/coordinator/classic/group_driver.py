@@ -35,7 +35,7 @@ class GroupDriver:
 
     settings: GroupSettings = field(default_factory=group_settings)
     now: int = 0
-    holds: bool = False  # whether the journal delays all writes until the test calls `write`
+    holds: bool = False  # whether the driver delays all writes until the test calls `write`
     written: bytes | None = None  # the value of the newest record
     held: list[Write] = field(default_factory=list)
     answers: dict[Call, Answer] = field(default_factory=dict)
@@ -148,7 +148,7 @@ class GroupDriver:
             self.write()
 
     def write(self, error: KafkaError | None = None) -> None:
-        """Finish all delayed writes. The writes succeed, or they fail with the error `error` if it is set."""
+        """Finish all delayed writes. The writes succeed, or they fail with `error` if it is set."""
         held, self.held = self.held, []
         for write in held:
             ((_, value),) = write.records

@@ -10,9 +10,9 @@
     restart         restart the broker, which restores the group from the journal
     show            print the members
 
-A script prints each response with the name of its client or member, and each change of the group's state. The member
-id `a-1` consists of a name and a number. For a static member, the name is its instance id. For any other member, the
-name is the client's name. The command `settings` at the start of a script changes the group's settings.
+A script prints each response with the name of its client or member, and each change of the group's state. A member
+id consists of a name and a number, for example `a-1`. For a static member, the name is its instance id. For any other
+member, the name is the client's name. The command `settings` at the start of a script changes the group's settings.
 """
 
 from __future__ import annotations

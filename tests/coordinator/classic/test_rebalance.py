@@ -12,7 +12,7 @@ def joined_by_two() -> tuple[GroupDriver, str, str]:
     """Let members A and B join a new group. Return their ids; A is the leader of generation 1."""
     driver = GroupDriver(group_settings(initial_delay=3_000))
     first, second = driver.join("a", version=3), driver.join("b", version=3)
-    driver.wait(6_000)  # The group waits 3 s for members. B joins in this time, so it waits 3 s more.
+    driver.wait(6_000)  # The group waits 3 s for members. B joins in this time, so the group waits 3 s more.
     answers = driver.joined(first), driver.joined(second)
     assert [answer.generation_id for answer in answers] == [1, 1]
     assert answers[1].leader == answers[0].leader == answers[0].member_id

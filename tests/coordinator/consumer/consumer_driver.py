@@ -71,7 +71,7 @@ class ConsumerDriver:
     topics: Topics = field(default_factory=lambda: Topics(a=4))
     settings: ConsumerGroupSettings = field(default_factory=lambda: consumer_group_settings(assignment_interval=0))
     now: int = 1_000
-    holds: bool = False  # whether the journal delays all writes until the test calls `write` or `lose`
+    holds: bool = False  # whether the driver delays all writes until the test calls `write` or `lose`
     fails: bool = False  # whether every write fails
     disk: dict[bytes, bytes] = field(default_factory=dict)
     held: list[Write] = field(default_factory=list)

@@ -1,4 +1,4 @@
-"""Tests of invariants of a KIP-848 group. At random, its clients fail, and its writes to the disk fail."""
+"""Tests of invariants of a KIP-848 group. Clients and writes to the disk fail at random."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class ConsumerGroupMachine(RuleBasedStateMachine):
 
     @rule(number=MEMBERS, topics=TOPICS)
     def join_again(self, number: int, topics: list[str]) -> None:
-        """Let a client join if it has left the group. A static client can join before its old session has ended."""
+        """Let a client join if it is new, has left, or was fenced. A static client may still have its old session."""
         client = self.clients[number]
         if client.epoch == 0:
             client.topics = topics

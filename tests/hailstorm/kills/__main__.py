@@ -16,8 +16,9 @@ def main() -> int:
     parser = argparse.ArgumentParser(description="Run a topology with random kills, and compare with the batch answer.")
     parser.add_argument("--runs", type=int, default=20)
     parser.add_argument("--seed", type=int, default=0, help="the seed of the first run (default: 0)")
-    only = "run all processors as threads or as processes (default: the runs alternate between the two)"
-    parser.add_argument("--only", choices=["threads", "processes"], help=only)
+    parser.add_argument(
+        "--only", choices=["threads", "processes"], help="the kind of all processors (default: the runs alternate)"
+    )
     arguments = parser.parse_args()
     done: list[Figures] = []
     for seed in range(arguments.seed, arguments.seed + arguments.runs):

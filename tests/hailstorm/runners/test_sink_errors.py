@@ -35,8 +35,8 @@ def start(
 ) -> Start:
     """Return a function that starts a topology with one record.
 
-    The string `sink` selects the kind of sink. Each call of the sink takes the next error from the list `errors`, and
-    raises it.
+    The function has two arguments. The string `sink` selects the kind of sink. The list `errors` contains the errors
+    that the first calls of the sink raise, one for each call.
     """
     monkeypatch.setenv("HAILSTORM_TEST_TOPIC", make_topic([[b"sun"]]))
     monkeypatch.setenv("HAILSTORM_TEST_ERRORS", str(tmp_path / "errors"))

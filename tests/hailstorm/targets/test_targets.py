@@ -132,8 +132,8 @@ def test_an_empty_store_needs_a_target_without_outputs(
 ) -> None:
     """With an empty snapshot store, a topology runs only if the sink's database contains no outputs.
 
-    The sink has started four times before. If the sink has also written outputs, the topology ends with an error, and
-    does not restart.
+    The database has counted four earlier starts of the sink, but the empty store begins with epoch 1. This difference
+    alone is no error. If the sink has also written outputs, the topology ends with an error, and does not restart.
     """
     topic = make_topic([[b"sun"]])
     sink = TransactionalSink(lambda: SqliteTarget(tmp_path / "out.db", INSERT, CREATE))
@@ -175,7 +175,7 @@ def test_a_row_without_the_name_of_the_topology_is_adopted(tmp_path: Path) -> No
     """A sink takes over a row of the database that an early version of Hailstorm wrote.
 
     The early version used the key `out-0`, and the new key is `topology/out-0`. The row contains offsets of input
-    topics. The sink takes over the row if the topology reads these topics, and starts at the same or higher offsets.
+    topics. The sink takes over the row only if the topology reads these topics, and does not start at lower offsets.
     """
     path = tmp_path / "out.db"
     with sqlite3.connect(path) as connection:
@@ -222,7 +222,7 @@ def test_a_database_that_lost_its_outputs_is_refused(
     topology = trending(topic, TransactionalSink(lambda: SqliteTarget(path, INSERT, CREATE)))
     run(topology, servers, store)
     early = path.read_bytes()
-    # Run the topology twice. The newest snapshot then contains the output of the second run, but not of the first run.
+    # Run the topology twice. The newest snapshot then contains the output ("fog", 2), but no longer ("fog", 1).
     for _ in range(2):
         produce(servers, topic, [[b"fog"]])
         run(topology, servers, store)

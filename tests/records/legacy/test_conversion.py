@@ -157,7 +157,7 @@ def test_a_damaged_wrapper_is_not_converted_either() -> None:
     with pytest.raises(DamagedBatch):
         conversion(changed(data, len(data) - 1), 0, 0, PLENTY)
     damaged = changed(data, len(data) - 1)
-    assert down_convert(damaged, 1, 0, PLENTY) == damaged  # The client can decode messages with magic 1.
+    assert down_convert(damaged, 1, 0, PLENTY) == damaged  # A client that reads magic 1 needs no conversion.
 
 
 def test_records_that_cannot_be_read_end_the_messages() -> None:

@@ -183,7 +183,7 @@ def test_a_thousand_wrappers_share_one_limit(magic: int, codec: Codec) -> None:
 
 
 def test_a_wrapper_of_very_many_messages_is_read_one_by_one() -> None:
-    """A wrapper (a message that contains compressed messages) is decoded one message at a time.
+    """A wrapper is decoded one message at a time.
 
     Before a bug was fixed, all its messages became objects at once, so a wrapper of a few KB needed 1 GB of memory.
     """

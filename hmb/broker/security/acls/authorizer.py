@@ -103,8 +103,8 @@ class Authorizer:
     def load(self, state: SecurityState) -> None:
         """Use the ACLs in `state` from now on, and forget all stored decisions."""
         self._index, self._decisions = AclIndex(state.acls.values()), {}
-        # Replace `writable` after `_decisions`. The function `guard_produce` reads `writable` first. A thread that gets
-        # the new `writable` therefore cannot find a decision from the old ACLs in `_decisions`.
+        # Replace the set `writable` last, because the function `guard_produce` reads `writable` first. A thread that
+        # gets the new `writable` then also gets the new `_decisions`, without decisions from old ACLs.
         self.writable = set()
 
     @property
@@ -155,17 +155,19 @@ class Authorizer:
         return any(acl.permission_type == AclPermission.ALLOW for acl in matching)
 
     def allows_any(self, access_request: AccessRequest) -> bool:
-        """Return whether the operation is permitted on at least one resource of the request's type.
+        """Return whether a client may perform an operation on at least one resource of a type.
 
-        The method uses only ACLs for the request's client and operation, and decides in this order:
+        For a super user, the result is True. For any other client, the ACLs for this client and this operation
+        decide, in this order:
 
-        1. For a super user, the result is True.
-        2. If an ACL with DENY has the name `*`, the result is False.
-        3. If operations are allowed without ACLs, the result is True.
-        4. An ACL with ALLOW makes the result True, unless an ACL with DENY has the same name and pattern type.
-        5. Otherwise, the result is False.
+        1. If an ACL with DENY has the name `*`, the result is False.
 
-        The method ignores `access_request.name`, so the result is an approximation. For example, a DENY for the
+        2. If `allow.everyone.if.no.acl.found` is true, the result is True.
+
+        3. An ACL with DENY cancels each ACL with ALLOW that has the same name and pattern type. The result is True
+           if an ACL with ALLOW remains, and False otherwise.
+
+        The method ignores `access_request.name`, and the result is an approximation. For example, a DENY for the
         prefix `ord` does not cancel an ALLOW for the topic `orders`.
         """
         if access_request.principal in self.super_users:

@@ -35,7 +35,7 @@ class AclFilter(Protocol):
 
 
 def check_filter(wanted: AclFilter) -> None:
-    """Raise INVALID_REQUEST if a filter contains an unknown number, for example for the type of a resource."""
+    """Raise INVALID_REQUEST if a filter contains an unknown numeric code, for example resource type 99."""
     numbers = (
         (AclResourceType, wanted.resource_type_filter),
         (AclPatternType, wanted.pattern_type_filter),

@@ -39,9 +39,9 @@ def identity_of(name: str) -> str | None:
 
 
 def identities_in(struct: type[Struct]) -> Mapping[str, str]:
-    """Return which fields of `struct` identify something: field's meaning -> field's name.
+    """Return the fields of `struct` that identify topics or other objects, as a dict: meaning -> name.
 
-    For example, the result {"topic": "name"} says that the field `name` identifies a topic.
+    For example, {"topic": "name"} says that the field `name` identifies a topic.
     """
     if (kept := _IDENTITIES_IN.get(struct)) is None:
         kept = {identity: name for name in struct.fields if (identity := identity_of(name))}

@@ -19,13 +19,12 @@ contains the list `topic_data`, with one item for each topic. The response conta
 with one item for each topic. The two lists have different names, so `refuse` compares the fields of their
 items. Both lists contain items with a field for a topic's name (`identities.py`), so the lists belong together.
 
-`refuse` writes most errors into every error field of the response. Clients look for some errors only in certain
-fields. Therefore three rules restrict the fields:
-- An error of WHOLE_RESPONSE_ERRORS is written only into the error code of the whole response.
-- An error of REFUSED_PARTITION_ERRORS is written only into the error codes of topics and partitions, if the
-  response has such error codes.
-- An error that is in neither of these two sets is written into all error fields, except in responses to Fetch and
-  Metadata. In these responses, it is written only into the error codes of items, for example of partitions.
+Clients look for some errors only in certain fields of a response. Therefore `refuse` follows three rules:
+- It writes an error in WHOLE_RESPONSE_ERRORS only into the error field of the whole response.
+- It writes an error in REFUSED_PARTITION_ERRORS only into the error fields of topics and partitions. If the
+  response has no such fields, the next rule applies.
+- It writes every other error into all error fields. But in responses to Fetch and Metadata, it skips the error
+  field of the whole response.
 """
 
 from __future__ import annotations
@@ -105,12 +104,15 @@ def _refuse(
     """Return a response with an error code, or one part of such a response (for example, one topic).
 
     - `kind` is the class of the result, for example `FetchResponse`.
+
     - `source` is the request, or a part of the request. The function copies names and partition indexes from
       `source` into the result.
+
     - `error` contains the error code and its text.
-    - `sets` is a function that decides which objects in the response get the error code. For example, the error
-      FETCH_SESSION_ID_NOT_FOUND concerns a whole Fetch response. `sets(FetchResponse)` is therefore True, but for
-      the class of a partition, `sets` returns False.
+
+    - `sets` is a function that returns whether the objects of a class get the error code. For example,
+      FETCH_SESSION_ID_NOT_FOUND concerns a whole Fetch response. `sets` returns True for `FetchResponse`, and
+      False for the class of a partition.
     """
     fields = fields_of(kind, version)
     values: dict[str, Any] = {name: value for name, value in FAILED_VALUES.items() if name in fields}
@@ -131,11 +133,12 @@ def _refuse(
 
 
 def _identities(fields: Mapping[str, Field], source: Any) -> dict[str, Any]:
-    """Return the fields that identify a response item, as a dict: field name -> value.
+    """Return the values that identify a response item, as a dict: field name -> value.
 
-    For the topic "orders" in a Produce response of version 12, the result is {"name": "orders"}. `fields` contains
-    the declarations of the response item's fields. The function copies the values from `source`, the corresponding
-    item of the request.
+    For the topic "orders" in a Produce response of version 12, the result is {"name": "orders"}.
+
+    The function copies the values from `source`, the corresponding item of the request. The dict `fields` maps the
+    response item's field names to their declarations.
     """
     if isinstance(source, str | int):
         kind = "string" if isinstance(source, str) else "int32"

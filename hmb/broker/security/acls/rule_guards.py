@@ -44,7 +44,8 @@ WITHOUT_ITEMS = {
     *(ApiKey.DELETE_SHARE_GROUP_OFFSETS, ApiKey.DESCRIBE_SHARE_GROUP_OFFSETS, ApiKey.DESCRIBE_QUORUM),
 }
 FETCHES = (ApiKey.FETCH, ApiKey.SHARE_FETCH)
-# For each frequent API, the name of the request's field with the list of topics. The list is never null.
+# `FREQUENT` maps each frequent API to the request field that contains the topics. The value of this field is never
+# null.
 FREQUENT = {ApiKey.PRODUCE: "topic_data", ApiKey.FETCH: "topics"}
 HIDDEN_TOPIC = "The group has described topic(s) that the client is not authorized to describe."  # Kafka's text
 
@@ -174,7 +175,7 @@ def _split_topics(operation: Op, request: Any, context: RequestContext, access: 
                 forbidden.add(name)
         return split(request, context, lambda name, partition: name in forbidden) if forbidden else (None, request)
 
-    # Check each topic once, not once for each partition. The check of a forbidden topic writes a line to the log.
+    # Check each topic once. Otherwise, the broker would log the refusal of a forbidden topic once for each partition.
     @cache
     def is_forbidden(name: str) -> bool:
         return bool(name) and not access.may(operation, TOPIC, name)

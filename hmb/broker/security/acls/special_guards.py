@@ -51,9 +51,9 @@ def _find_coordinator(request: Any, context: RequestContext, access: Access, han
 
 
 def _configs(operation: Op, request: Any, context: RequestContext, access: Access, handle: Handle) -> Answer:
-    """Refuse the resources (such as topics) on which the operation is forbidden.
+    """Handle only the resources (such as topics) on which the operation is permitted.
 
-    Each type of resource has its own error, for example TOPIC_AUTHORIZATION_FAILED.
+    Every other resource gets the error of its type, for example TOPIC_AUTHORIZATION_FAILED.
     """
     kinds = {ResourceType.TOPIC: TOPIC, ResourceType.GROUP: GROUP}
     by_kind: dict[AclResourceType, list[Any]] = {}

@@ -77,14 +77,13 @@ def split(struct: Struct, context: RequestContext, selects: Selects) -> tuple[An
 
 
 def _topics(message: Struct, name: str, field: Field, context: RequestContext) -> list[Any]:
-    """Return the topics that a request names, or all topics of the broker if the request means all topics.
+    """Return the topics of a request. If the request contains null instead of topics, return all topics.
 
-    In most APIs, a request with null instead of a list of topics means all topics.
+    The field `name` of `message` contains the list of topics. `field` is the declaration of this field.
 
-    ConsumerGroupHeartbeat (KIP-848) is an exception: the items of its list contain topic ids instead of topic
-    names. For such a list, null means "unchanged", so the function returns an empty list.
-
-    `name` is the name of the list in the request, and `field` is the declaration of the list.
+    In a ConsumerGroupHeartbeat request (KIP-848), null means that the list has not changed, so the function
+    returns an empty list. The function recognizes this request because its list contains topic ids, but no
+    topic names.
     """
     items, struct = getattr(message, name), item_struct(field)
     is_all = message.is_for_all_topics(context.version) if isinstance(message, MetadataRequest) else items is None
@@ -149,10 +148,10 @@ def _number(partition: Any) -> int:
 
 @cache
 def named_by(api: ApiKey) -> frozenset[str]:
-    """Return whether the requests of an API contain topics, partitions, or both, as a set of words.
+    """Return a set that shows whether the requests of an API contain topics and partitions.
 
-    For example, a Produce request contains topics and partitions, so the set is {"topic", "partition"}. A Metadata
-    request contains only topics, so the set is {"topic"}. For an API without topics, the set is empty.
+    A Produce request contains topics and partitions, so the set is {"topic", "partition"}. A Metadata request
+    contains only topics, so the set is {"topic"}. For an API without topics, the set is empty.
     """
     found = set[str]()
 

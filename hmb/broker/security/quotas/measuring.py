@@ -41,10 +41,10 @@ class ClientQuotas:
         mutations_size: WindowSize = DEFAULT_SIZE,
         clock_ms: Callable[[], int] = SYSTEM_CLOCK.monotonic_ms,
     ) -> None:
-        """Begin without quotas and meters.
+        """Begin without quotas.
 
-        `mutations_size` is the size of the token buckets, which the quota CONTROLLER_MUTATION_RATE uses. `size` is the
-        size of the windows for all other quotas.
+        The quota CONTROLLER_MUTATION_RATE uses the time span `mutations_size`. All other quotas use the time span
+        `size`. A `WindowSize` consists of a number of samples and their length.
         """
         self.size, self._mutations_size = size, mutations_size
         self._clock_ms = clock_ms

@@ -55,7 +55,7 @@ SIZES: Mapping[ApiKey, Measure] = {
 def throttled(
     handlers: Mapping[ApiKey, Handler], quotas: ClientQuotas
 ) -> tuple[dict[ApiKey, Handler], Callable[[SecurityState], None]]:
-    """Return a table of handlers, and a function `load` that adapts the table to the quotas.
+    """Return a table of handlers, and a function `load` that updates the table for new quotas.
 
     The returned table is a copy of `handlers`. The caller must call `load` with the stored quotas before it uses
     the table, and again after each change of the quotas.

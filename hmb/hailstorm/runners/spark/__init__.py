@@ -9,9 +9,11 @@ node of a topology into a step of a Spark query. A user can run the same functio
 Spark replaces two parts of Hailstorm. Spark's checkpoint stores the progress and the states, so it replaces
 the snapshots. Spark's driver controls the query, so it replaces the negotiator, which starts the snapshots.
 
-Example: the topology words -> split -> count -> out has one sink, `out`, so it becomes one query.
-`readStream.format("hmb")` reads the topic "words", and `mapInPandas` runs `split`. `transformWithStateInPandas`
-runs `count` with one state for each instance. `foreachBatch` calls the function of the sink `out`.
+The topology words -> split -> count -> out has one sink, so it becomes one query with four parts:
+    words    readStream.format("hmb")      reads the topic
+    split    mapInPandas                   runs the bolt
+    count    transformWithStateInPandas    runs the bolt, stores its state
+    out      foreachBatch                  calls the sink's function
 
 `on_spark` starts one query for each sink, so a topology with two sinks becomes two queries. `on_spark` raises
 TopologyError if a sink is a `HeldBackSink` or a `TransactionalSink`. These sinks keep outputs until a snapshot is

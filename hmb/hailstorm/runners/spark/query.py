@@ -4,9 +4,9 @@ Some topics are too large for one machine. Spark runs a topology on a cluster, a
 - Spark's checkpoint replaces the snapshots.
 - Spark's driver, the process that controls a query, replaces the negotiator, which controls the snapshots.
 
-The functions of a topology run on Spark without changes. If no record is late, each bolt has the same state
-with and without Spark, except that only Spark keeps closed windows. The order of the tuples does not matter,
-because the states are commutative monoids.
+The functions of a topology run on Spark without changes. If no record is late, a bolt computes the same state
+with and without Spark. The order of the tuples does not matter for this state. Only Spark keeps the states of
+closed windows.
 
 A bolt with a state runs as several *instances*, as many as its `parallelism`. Each instance has its own state.
 All tuples with the same key go to the same instance. Each node of the topology becomes a part of a query:
@@ -218,11 +218,11 @@ def _bolt(node: Declaration, bolt: Bolt, frame: DataFrame) -> DataFrame:
 def _outputs(frame: pd.DataFrame, name: str, transform: Callable[[Any], Iterable[Any]]) -> Iterator[Row]:
     """Yield the rows that the bolt `name` makes from its input rows (`frame`).
 
-    An output row keeps the `topic`, `partition` and `offset` of its input row. The bolt adds its name to `path`,
-    and the index of the output to the tuple `number`.
+    An output row keeps the `topic`, `partition` and `offset` of its input row, but gets a longer `path` and
+    `number`.
 
-    For example, the bolt `split` changes the path "lines" to "lines/split". For its fourth output (index 3),
-    `split` changes the number (0,) to (0, 3).
+    For example, an input row has the path "lines" and the number (0,). From this row, the bolt `split` makes
+    several outputs. The fourth output (index 3) gets the path "lines/split" and the number (0, 3).
     """
     for topic, partition, offset, path, number, item in frame[_COLUMNS].itertuples(index=False):
         for index, made in enumerate(transform(decode(item))):

@@ -4,8 +4,8 @@ The function `request_of` makes the request of any API from its message class, s
 code. A list of topics, groups or transactional ids in a request usually contains three names:
 - `open`: This resource exists. Some users have permissions only for resources whose names begin with `open`.
 - `secret`: This resource exists. Only users with permissions for all resources may see it.
-- `missing`: This resource does not exist. If a user may not see `secret`, the broker must not reveal to this user that
-  `secret` exists and `missing` does not.
+- `missing`: This resource does not exist. A user that may not see `secret` must not be able to distinguish `secret`
+  from `missing`.
 
 The requests change as little as possible, so that all comparisons can use the same topics and groups.
 """

@@ -1,4 +1,4 @@
-"""A wrong answer to lab 14: `broken_law` checks commutativity before associativity. This order is wrong."""
+"""A wrong answer to lab 14: `broken_law` checks commutativity before associativity."""
 
 
 def merge_counts(a, b):
