@@ -73,9 +73,10 @@ complete -o nosort -F %(complete_func)s %(prog_name)s
         # keeps.
         self._kept = max(incomplete.rfind(":"), incomplete.rfind("=")) + 1
         if incomplete.startswith("--"):
-            # When the user completes `--option=localhost:90`, bash keeps the 19 characters `--option=localhost:`, up to
-            # the last colon. Click returns only the value, for example `localhost:9092`, without the 9 characters
-            # `--option=`. So only the first 19 - 9 = 10 characters of the value are removed.
+            # For example, the user completes `--option=localhost:90`. Bash keeps the 19 characters
+            # `--option=localhost:`. Click returns only the value, such as `localhost:9092`, without the 9 characters
+            # `--option=`. `format_completion` must therefore remove 19 - 9 = 10 characters from this value: the text
+            # `localhost:`.
             self._kept = max(self._kept - incomplete.find("=") - 1, 0)
         return words, incomplete
 

@@ -84,9 +84,9 @@ connection (`broker/network/server.py`).
 In step 3 of the Produce tour, `Dispatcher.begin` first checks the client's login
 (`broker/security/login.py`). It then decodes the request, calls the handler, and encodes the response.
 
-In step 4 of the Produce tour, `request_class` finds the class of the request by the API key
-(`protocol/messages/__init__.py`). `RequestHeader` decodes the header (`protocol/headers.py`), and `Plan.decode`
-decodes the fields (`protocol/schema.py`).
+To decode a request, `ServerConnection.receive` (step 4 of the Produce tour) finds the request's class by the
+API key (`request_class` in `protocol/messages/__init__.py`). `RequestHeader` decodes the header
+(`protocol/headers.py`), and `Plan.decode` decodes the fields (`protocol/schema.py`).
 
 The table `HANDLERS` contains the handler of each API (`broker/handlers/__init__.py`). The broker puts up to
 three wrappers around each handler: `counted` counts the requests, `guarded` checks ACLs, and `throttled`

@@ -92,7 +92,7 @@ def in_unit_of(name: str, milliseconds: int) -> str:
     """
     unit = name.rpartition(".")[2]
     if milliseconds % TIME_UNITS[unit]:
-        raise ValueError(f"must be a whole number of {unit}")
+        raise ValueError(f"the value must be a whole number of {unit}")
     return str(milliseconds // TIME_UNITS[unit])
 
 

@@ -1,7 +1,7 @@
 """Tests that no two folders of `hmb` import each other.
 
-If one folder imports a second folder, the second must not import the first. For example, `broker` imports `storage`,
-so `storage` must not import `broker`. A reader can therefore understand `storage` without `broker`.
+For example, `broker` imports `storage`, so `storage` must not import `broker`. A reader can therefore understand
+`storage` without `broker`.
 """
 
 from __future__ import annotations

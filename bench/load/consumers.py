@@ -1,6 +1,6 @@
 """Programs that read a topic as fast as they can: Kafka's `kafka-consumer-perf-test.sh` and HMB's `perf_consumer`.
 
-HMB's program reads either record objects or Arrow batches.
+HMB's benchmark program `perf_consumer` reads either record objects or Arrow batches.
 
 Each consumer reads a topic with one partition from the beginning. After the last record, the consumer prints the same
 line as kafka-consumer-perf-test.sh. One MB in this line is 1,048,576 bytes:
@@ -82,10 +82,10 @@ CONSUMERS: dict[str, Callable[[], PerfConsumer]] = {  # The keys are the possibl
 
 
 def last_line(output: str) -> dict[str, float] | None:
-    """Return the results that a performance consumer has printed, by name, for example {"records": 1000}.
+    """Return the results that a performance consumer has printed, for example {"records": 1000.0}.
 
-    The results are in the last line of the output that begins with a digit. Return None if the output contains no
-    such line, or if the line does not contain ten fields.
+    Of all lines that begin with a digit, the function reads the last one. Return None if no line begins with a
+    digit, or if the line that the function reads does not contain ten fields.
     """
     columns = [line.split(", ") for line in output.splitlines() if line[:1].isdigit()]
     if not columns or len(columns[-1]) != 10:

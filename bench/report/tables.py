@@ -1,4 +1,4 @@
-"""Tables as text, and the ratios between two contestants of a benchmark, for example HMB and Kafka.
+"""Makes tables of benchmark results, and computes the ratio of two results, such as HMB's and Kafka's.
 
 A *sample* is the result of one run of a benchmark, and a file can contain many samples. The functions in this
 module make tables from samples, and do not run a benchmark. A benchmark command can therefore print a table of

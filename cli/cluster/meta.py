@@ -1,6 +1,6 @@
 """`hmb meta`: show the brokers, topics and leaders of a cluster. The output is similar to that of `kcat -L`.
 
-With the option --versions, `hmb meta` shows the APIs of each broker instead.
+With the option --versions, `hmb meta` shows the APIs of each broker, but no topics.
 """
 
 from __future__ import annotations

@@ -71,7 +71,7 @@ def trim(
         wanted = _new_starts(admin, end, **ways)
         for partition, offset in wanted.items():
             if offset > end[partition]:
-                what = f"{partition} has no offset {offset - 1} yet: its next record will get offset {end[partition]}"
+                what = f"{offset} is above the end of {partition}: its next record will get offset {end[partition]}"
                 raise CliError(what)
         after = {partition: max(offset, start[partition]) for partition, offset in wanted.items()}
         moved = {partition: offset for partition, offset in after.items() if offset > start[partition]}

@@ -33,8 +33,8 @@ def editor_text(page: str) -> str:
 def _answers_last(text: str) -> str:
     """Move the hidden texts of a page, such as answers, to a section at the end of the page.
 
-    In a browser, an answer is hidden until the reader opens it. The function gives the answer to question 2 the
-    heading "Question 2". At the old place of the answer, a sentence contains this heading.
+    For example, the function moves the answer to question 2 to this section, under the heading "Question 2". At the
+    old place of the answer, it writes a line: "(The end of this file contains: Question 2.)".
     """
     answers = ["\n## Answers\n"]
 

@@ -126,7 +126,7 @@ class ConsumeOptions:
         start, until = self._start_and_end()
         keywords = dict(self.client.keywords)
         if (reset := keywords.get("offset", "latest")) not in OFFSET_NAMES:
-            raise click.UsageError(f"auto.offset.reset={reset}: must be {' or '.join(OFFSET_NAMES)}")
+            raise click.UsageError(f"auto.offset.reset={reset}: the value must be {' or '.join(OFFSET_NAMES)}")
         given = {
             "until": until,
             "offset": start,

@@ -1,12 +1,20 @@
 r"""The option `-f` of `hmb consume`: a format such as `%k: %v\n`, which describes how to print a record as text.
 
-A format is a text with letters after the character %. Most of the letters are those of kcat and rpk. This list shows
-the letters, and the escapes for special characters:
-    %t topic        %p partition       %o offset           %T timestamp, ms since 1970 (also %d)
-    %k key          %s value (also %v) %h headers, a=1,b=2 %H number of headers
-    %K %S (also %V) the lengths of key and value, -1 for null
-    %R the value's length in 4 bytes, big endian           %i number of printed records, this one included
-    %% %{ %}        the character itself                   \n \t \r \0 \xHH \\ as in C
+A format such as `%k: %v\n` contains these letters and escapes. Most of the letters are those of kcat and rpk:
+    %t                    topic
+    %p                    partition
+    %o                    offset
+    %T %d                 timestamp, in ms since 1970
+    %k                    key
+    %s %v                 value
+    %h                    headers, such as a=1,b=2
+    %H                    number of headers
+    %K                    length of the key (bytes), -1 for null
+    %S %V                 length of the value (bytes), -1 for null
+    %R                    length of the value, as 4 bytes (big endian)
+    %i                    number of the printed record: 1, 2, 3 ...
+    %% %{ %}              the characters % { }
+    \n \t \r \0 \xHH \\   as in C
 
 In a format, a modifier in braces after a letter changes how the field is printed:
     text            %v{hex} %v{base64} %v{base64raw} %v{unpack[>I$]} (see `unpack`)
@@ -24,8 +32,8 @@ record. In rpk, %T is the length of the topic's name.
 `hmb consume` does not support all formats of rpk. It has no codes for the properties of a batch (%e %x %y %a)
 or for the state of a partition (%[ %| %]). It does not support Go's layouts of dates.
 
-`hmb consume` parses a format once, and makes a template for the `%` operator of bytes. In the template, each letter of
-the format, such as `v`, becomes a placeholder.
+`hmb consume` converts a format only once, to a template for the operator `%` of Python's `bytes`. For example,
+the format `%p: %v` becomes the template `b"%d: %b"`.
 
 `hmb consume` prints many records in two steps. First, it makes a list for each letter of the format. For
 example, the list for the letter `v` contains the values of all records. Then it formats one record after the

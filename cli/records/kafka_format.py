@@ -37,7 +37,7 @@ def is_true(name: str, text: str) -> bool:
     Raises click.UsageError if the value is neither `true` nor `false`.
     """
     if text.lower() not in ("true", "false"):
-        raise click.UsageError(f"--property {name}={text}: must be true or false")
+        raise click.UsageError(f"--property {name}={text}: the value must be true or false")
     return text.lower() == "true"
 
 

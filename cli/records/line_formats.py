@@ -1,17 +1,17 @@
 """Convert a line of input to a record, with kcat's options or with the properties of kafka-console-producer.
 
-These options of kcat, and these properties of kafka-console-producer, determine how a line is divided into a key, a
-value and headers:
+These options of kcat, and these properties of kafka-console-producer, determine how a line is divided into a
+key, a value and headers:
     kcat    -K TEXT         The line contains a key, then TEXT, then a value. A line without TEXT has no key.
             -Z              An empty key or an empty value is null.
     Kafka   parse.key       The line contains a key, then key.separator (by default a tab), then a value.
-            parse.headers   The line begins with headers such as a:1,b:2, followed by headers.delimiter (by default
-                            a tab). headers.separator (a comma) separates two headers. headers.key.separator (a
-                            colon) separates the name of a header from its value.
-            null.marker     A key, a value or a header's value that is equal to this text is null. A line that has
-                            this text in the place of its headers has no headers.
-            ignore.error    If a separator is missing in a line, the line is a value. Without ignore.error, such a
-                            line is an error.
+            parse.headers   The line begins with headers such as a:1,b:2, followed by headers.delimiter (by
+                            default a tab). headers.separator (a comma) separates two headers.
+                            headers.key.separator (a colon) separates the name of a header from its value.
+            null.marker     A key, a value or a header's value is null if it equals this text. If the text
+                            before headers.delimiter equals null.marker, the line has no headers.
+            ignore.error    With ignore.error, a line without key.separator has no key, and a line without
+                            headers.delimiter has no headers. Without ignore.error, such a line is an error.
 
 A parser (`Parse`) converts a line of input to a `LineRecord`. If the user sets none of the options -K, -Z, -k,
 --property and --json, each whole line is the value of a record. `hmb produce` then needs no parser, and the

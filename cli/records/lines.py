@@ -72,7 +72,7 @@ class Lines:
                 buffer = bytearray(rest)
             searched = max(0, len(buffer) - len(delimiter) + 1)
             if len(buffer) > MAX_LINE:
-                raise CliError(f"{self._name}: line {number} is longer than {MAX_LINE:,} bytes; is the input text?")
+                raise CliError(f"{self._name}, line {number}: more than {MAX_LINE:,} bytes; is the input text?")
         if buffer:
             yield [bytes(buffer)]
 

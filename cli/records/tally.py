@@ -128,11 +128,10 @@ class Tally:
     def raise_error(self) -> None:
         """If a record was lost, raise the error that caused the loss.
 
-        For example, a batch contains records of two chunks, A and B. One record of A is invalid, so the broker
-        refuses the whole batch. The producer reports an error for each chunk, but only the error of A names the
-        invalid record.
+        For example, a batch contains lines 1 to 3 of the input (chunk A) and lines 4 to 6 (chunk B). Line 2 is invalid,
+        so the broker refuses the whole batch, and both chunks fail. Only the error of chunk A names line 2.
 
-        If only the error of B is known so far, the method waits for the error of A, for at most CAUSE_TIMEOUT
+        If only the error of chunk B is known, the method waits for the error of chunk A, for at most CAUSE_TIMEOUT
         seconds.
         """
         with self._changed:

@@ -18,10 +18,12 @@ module:
 Numbers are printed in decimal, without a separator between two fields. For example, `unpack[>hI]` prints the bytes 00
 01 00 00 00 2a as `142`: the number 1, and then the number 42.
 
-If a value is too short for a field, `unpack` prints a note in parentheses in place of the field. For example,
-`unpack[>hI]` prints the bytes 00 01 as `1(I: 0 of 4 bytes)`. This is the number 1, and a note about the field `I`: the
-field needs 4 bytes, but 0 bytes remain. With the letter `$`, `unpack` checks that the value ends here. If bytes remain,
-it prints a note such as `($: 2 bytes left)`.
+If a value is too short for a field, `unpack` prints a note in parentheses instead of the field. For example,
+`unpack[>I]` reads a number of 4 bytes. If the value has only the bytes 00 01, `unpack` prints
+`(I: 2 of 4 bytes)`.
+
+With the letter `$`, `unpack` checks that no bytes remain. For example, `unpack[B$]` reads one byte, and prints
+the value 07 08 09 as `7($: 2 bytes left)`.
 """
 
 from __future__ import annotations

@@ -1,9 +1,11 @@
 """Handle three problems of standard streams: a closed stream, a full disk, and a pipe that nobody reads any more.
 
-A shell can start a command with closed standard streams (`<&-`, `>&-`). The operating system would then assign the
-descriptor of a closed stream to the next file that the command opens. If the command printed a line for the user, it
-would write the line into that file. `prepare_streams` therefore opens a substitute for each closed stream. A read from
-the substitute for standard input returns no bytes. A write to the substitute for standard output fails.
+In a shell, `command >&-` starts a command with a closed standard output. Descriptor 1 is then free, so the
+operating system would assign it to the next file that the command opens. The command would print its output
+into this file.
+
+`prepare_streams` therefore opens a substitute for each closed stream. A read from the substitute for standard
+input returns no bytes. A write to the substitute for standard output fails.
 
 When a write fails, Python raises an OSError that does not contain the name of the file. `prepare_streams` therefore
 replaces standard output by a stream that raises `OutputError`. The command can then report that standard output could

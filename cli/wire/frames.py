@@ -138,7 +138,7 @@ def request_frame(wire: memoryview, *, sized: bool = True) -> WireFrame:
 def fits(frame: WireFrame, *, exactly: bool = True) -> bool:
     """Return whether the bytes of a frame can be decoded as a message of the frame's API and version.
 
-    If `exactly` is true, the result is false if bytes remain after the message.
+    If `exactly` is true, no bytes may remain after the message.
     """
     if frame.message is None or (frame.sized and _size(frame.wire) != len(frame.wire) - SIZE):
         return False

@@ -8,9 +8,9 @@ The docstring of a module is a short essay. The directive `essay` shows this doc
 only a part of the docstring: the part begins at the text in the option `start-at`, and ends before the text in the
 option `end-before`.
 
-Autodoc is the part of Sphinx that shows docstrings on pages. It expects reStructuredText. HMB's docstrings are written
-for readers of the code, so they do not follow all rules of reStructuredText. This module therefore changes a docstring
-in three ways before autodoc reads it:
+Autodoc shows docstrings on pages, and expects reStructuredText. HMB's docstrings are written for readers of the code,
+so they do not follow all rules of reStructuredText. This module therefore changes a docstring in three ways before
+autodoc reads it:
 - The module adds an empty line between a sentence that ends with a colon and the list, table or drawing after it.
 - The module puts a double colon before each indented block. The block then becomes literal text on the page.
 - The module indents each table whose columns are separated by spaces. The table then becomes literal text, too.

@@ -169,7 +169,7 @@ class Drawing:
     ) -> None:
         """Write one line of text. Raises DrawingError if the text leaves the canvas.
 
-        The bottom of letters such as a and b is at the y coordinate `y`.
+        `y` is the y coordinate of the baseline, the line on which letters such as a and b stand.
         """
         wide = width_of(words, size) * (BOLD if strong else 1)
         left = {"start": x, "middle": x - wide / 2, "end": x - wide}[anchor]

@@ -195,8 +195,8 @@ def store(path: Path, results: Iterable[dict[str, Any]]) -> None:
     The file `links.txt` contains a line for each link to another site. If the link works, the line gets the
     current date and the state `answered`. If the link fails, the old line stays.
 
-    A failing link without an old line gets the current date and the state `listed`: the linked site has
-    never answered.
+    A failing link without an old line gets a new line with the current date and the state `listed`, because the
+    linked site has never answered.
     """
     known, entries = read_entries(path), {}
     for result in results:

@@ -17,8 +17,8 @@ The argument of the directives `measured` and `measured-plot` is the name of a f
 benchmark, for example `growth`. For `growth`, the directive shows the newest result file of this benchmark. If the
 benchmark has no result file yet, the page states this.
 
-The directives `measured` and `measured-plot` add a caption with the result file, the benchmark command, the commit of
-HMB, and the machine.
+Below the tables or charts, the directives `measured` and `measured-plot` show a caption with the result file, the
+benchmark command, the commit of HMB, and the machine.
 
 The directive `thesis-figures` shows benchmark results of the bachelor thesis on which HMB is based. The file
 bench/thesis/cells.py contains these results.

@@ -53,10 +53,8 @@ class Row(NamedTuple):
 class Wait(NamedTuple):
     """A bar that shows how long one participant of a drawing waits.
 
-    The drawing has a vertical line for each participant, numbered from 0 at the left. It has a row for each
-    message or note, numbered from 0 at the top.
-
-    The bar is on line number `lane`. It begins at row number `first` and ends at row number `last`.
+    The bar is on lane number `lane`. It begins at row number `first` and ends at row number `last`. The lanes are
+    numbered from 0 at the left, and the rows are numbered from 0 at the top.
     """
 
     lane: int
@@ -95,24 +93,23 @@ class Sequence:
     def begin_wait(self, lane: str) -> None:
         """Begin the bar that shows the wait of the participant named `lane`.
 
-        The bar begins at the message or note that was added last. If this wait has already begun, do nothing.
+        The bar begins at the message or note that was added last. If the participant already waits, do nothing.
         """
         self._open.setdefault(self._numbers[lane], len(self._rows) - 1)
 
     def end_wait(self, lane: str) -> None:
         """End the bar that shows the wait of the participant named `lane`.
 
-        The bar ends at the message or note that was added last. If no wait has begun, do nothing.
+        The bar ends at the message or note that was added last. If the participant does not wait, do nothing.
         """
         number = self._numbers[lane]
         if number in self._open:
             self._waits.append(Wait(number, self._open.pop(number), len(self._rows) - 1))
 
     def drawing(self, about: str) -> Drawing:
-        """Return the picture, with a description for readers who cannot see it.
+        """Return the picture. Raises DrawingError if a text does not fit into the picture.
 
-        The description begins with the sentence in `about`. Raises DrawingError if a text does not fit into the
-        picture.
+        The text alternative, a description for readers who cannot see the picture, begins with the sentence `about`.
         """
         box = self._gap - 2 * MARGIN
         width = 2 * MARGIN + box + self._gap * (len(self._lanes) - 1)
@@ -144,8 +141,8 @@ class Sequence:
         """Return the x coordinates of the left end and the right end of a row's text.
 
         Usually, the text is above the middle of the arrow. If the arrow crosses the vertical lines of other
-        participants, a short text is placed between the sender's line and the next line. A text that would leave the
-        canvas is moved to the left or to the right.
+        participants, one of these lines could run through the text. A short text is therefore placed between the
+        sender's line and the next line. A text that would leave the canvas is moved to the left or to the right.
         """
         wide = width_of(row.text, SMALL) + (2 * MARGIN if row.source == row.target else 0)
         middle = (xs[row.source] + xs[row.target]) / 2

@@ -4,8 +4,7 @@ For example, an author writes these two lines into a page to show the settings o
 ```{settings} hmb.broker.config.broker:TOPIC_KEYS
 ```
 
-The directive `settings` shows a table of settings. With the option `:only:`, the table contains only the settings that
-the option lists:
+With the option `:only:`, the table contains only the settings that the option lists:
     ```{settings} hmb.broker.config.broker:TOPIC_KEYS
     :only: retention.ms retention.bytes
     ```

@@ -32,8 +32,8 @@ LANE = 24  # pixels between two arrows on the same side
 CLEARANCE = 9  # pixels between the middle of a number and a line
 # The picture shows each state as a box. On the right of the boxes, an arrow begins 6 pixels below the middle of a box's
 # right side. It ends 6 pixels above the middle of another box's right side. If one arrow begins and another arrow ends
-# at the same box, the two arrows therefore do not cover each other. On the left, an arrow begins 12 pixels and ends 3
-# pixels below the middle of a left side.
+# at the same box, the two arrows therefore do not cover each other. On the left of the boxes, an arrow begins 12 pixels
+# below the middle of a box's left side, and ends 3 pixels below the middle of another box's left side.
 BEGIN_RIGHT, END_RIGHT = 6, -6
 BEGIN_LEFT, END_LEFT = 12, 3
 # An arrow from a box to itself leaves the box's left side 14 pixels above the middle, and returns 4 pixels above the
@@ -64,7 +64,8 @@ class Arrow(NamedTuple):
 class Route(NamedTuple):
     """The path of an arrow beside a column of boxes.
 
-    From a box, the arrow runs sideways to the x coordinate `x`, up or down, and sideways back to a box.
+    From the box of the old state, the arrow runs sideways to the x coordinate `x`. It then runs up or down, and
+    finally sideways to the box of the new state.
     """
 
     arrow: Arrow
@@ -103,8 +104,8 @@ def label_of(state: Any) -> str:
     """Return the text for the box that shows `state` in a drawing, for example "PrepareCommit".
 
     The text is the attribute `label` of the state, or the state's value if the state has no label. If this text has
-    more than two words, it does not fit into the box. In this case, the function returns the state's name: for the
-    name `CLIENT_FIRST`, it returns "Client first".
+    more than two words, it does not fit into the box. In this case, the function returns the state's name in Python
+    as words: "Client first" for `CLIENT_FIRST`.
     """
     label = str(getattr(state, "label", state.value))
     return state.name.replace("_", " ").capitalize() if len(label.split()) > MAX_WORDS else label
@@ -148,11 +149,7 @@ def _straight(drawing: Drawing, arrow: Arrow, x: float) -> None:
 
 
 def _route(arrow: Arrow, x: float) -> Route:
-    """Return the route of an arrow that runs beside a column of boxes.
-
-    From the box of the old state, the arrow runs sideways to the x coordinate `x`. It then runs up or down,
-    and finally sideways to the box of the new state.
-    """
+    """Return the route of `arrow`, which runs beside the boxes at the x coordinate `x`."""
     begin, end = (BEGIN_RIGHT, END_RIGHT) if arrow.after > arrow.before else (BEGIN_LEFT, END_LEFT)
     if not arrow.length:
         begin, end = BEGIN_LOOP, END_LOOP

@@ -9,9 +9,9 @@ With transaction version 2 (Produce 12 and later), the producer sends the Produc
 asks the transaction coordinator to *add* the partitions of this request to the transaction. The producer
 saves the round trip for AddPartitionsToTxn.
 
-In Kafka, the coordinator can be another broker, so each of these requests takes a network round trip. A Kafka
-broker therefore asks only once for each partition of a transaction. HMB's coordinator runs in the broker's
-process. So with both versions, HMB asks before each append (`TransactionCoordinator.writing`).
+In Kafka, the transaction coordinator can be another broker, so each question to it takes a network round trip.
+A Kafka broker therefore asks only once whether a partition belongs to a transaction. HMB's coordinator runs in
+the broker's process, so HMB asks before each append (`TransactionCoordinator.writing`).
 """
 
 from __future__ import annotations

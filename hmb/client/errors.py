@@ -25,9 +25,9 @@ Many invalid TLS settings first raise TlsSettingError. A client then converts th
 and a broker converts it to ConfigError. If a client reads its settings from a properties file, it converts
 SecuritySettingError to SettingError.
 
-The table at the top of this docstring does not contain the subclasses of KafkaError or the exceptions of Hailstorm and
-Spark. Hailstorm's exceptions have their own base class, `HailstormError` (hmb/hailstorm/errors.py). Spark's exceptions,
-such as `LoadError` and `DataLossError`, have no common base class.
+KafkaError has subclasses, for example `TopicDeleted` (hmb/spark/offsets.py). The exceptions of Hailstorm, HMB's
+stream processor, have the base class `HailstormError` (hmb/hailstorm/errors.py). The exceptions of HMB's
+connector for Spark, such as `LoadError` and `DataLossError`, have no common base class.
 
 Some mistakes of the caller raise Python's own exceptions. TypeError and ValueError mean that an argument is wrong.
 RuntimeError means that the client is closed, or that two threads use the client at the same time. TimeoutError means

@@ -16,8 +16,8 @@ For example, the leader of a classic group sends SyncGroup with the assignments 
 adds a `Write` to the list `writes`. The `Write` contains a record with these assignments. Its function
 `on_stored` runs after the write.
 
-`GroupRunner` writes the record with all members' assignments to the journal, and then calls `on_stored`. This
-function adds responses for the waiting members to the list `responses`.
+To handle SyncGroup, `GroupRunner` writes the assignments of all members to the journal. It then calls
+`on_stored`, which adds responses for the waiting members to the group's list `responses`.
 """
 
 from __future__ import annotations

@@ -8,8 +8,9 @@ A commit of a removed member never replaces a commit of the partition's next own
 the group's lock, checks that the sender is a member, and adds the commit to the journal's queue. The group cannot
 remove the member while the thread holds the lock.
 
-When a group removes a member, all accepted commits of this member are already in the journal's queue or in
-the log. The next owner of a partition commits after the removal, so the next owner's commits come later.
+When a group removes a member, the journal's queue or the log already contains all accepted commits of this
+member. The next owner of a partition commits later. So the removed member's commits never replace the next
+owner's commits.
 
 For example, member A commits offset 40. The commit is in the journal's queue, but not yet on disk. Now the group
 removes A and assigns the partition to member B, which commits offset 45. The queue then contains offset 40 before

@@ -193,9 +193,11 @@ class Topology:
     def _check_combining(self, nodes: Mapping[str, Declaration]) -> None:
         """Raise TopologyError if tuples of a combining bolt (with `combine=True`) can reach an IdempotentSink.
 
-        An IdempotentSink writes each output under an identity. If the sink writes an output again after a crash, the
-        output replaces the old output with the same identity. But a combining bolt can give its tuples new identities
-        after a crash, so the old outputs would remain. `nodes` are in topological order.
+        An IdempotentSink writes each output with an id. If an output arrives again after a crash, its id is the same,
+        and the sink overwrites the old output. But a combining bolt can give its tuples new ids after a crash. The sink
+        would then keep the old outputs.
+
+        `nodes` are in topological order.
         """
         # For each node, a bolt with combine=True: the node itself, or a bolt whose tuples can reach the node.
         combines: dict[str, str] = {}

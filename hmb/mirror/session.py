@@ -234,9 +234,10 @@ class Mirror:
         self._report_translated(it, run.source)
 
     def _report_translated(self, it: MirroredPartition, offset: int) -> None:
-        """Inform the user once for each partition if the copy gets other offsets than the source.
+        """Inform the user, once for each partition, if its records get other offsets in the copy.
 
-        The parameter `it` is the partition. From the source offset `offset` on, the two offsets of a record can differ.
+        The object `it` describes the partition. From the source offset `offset` on, a record and its copy can have
+        different offsets.
         """
         if not it.keeps_offsets and it.source not in self._translated:
             self._translated.add(it.source)

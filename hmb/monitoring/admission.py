@@ -16,9 +16,9 @@ from the owner of the data directory.
 The broker prints a link to its web page. If the broker has users, the page shows only a login form until the
 reader logs in.
 
-If the broker has users, a program without cookies and without the owner's token must send two things in each
-request. The first is the token from the link that the broker prints, as `?token=TOKEN`. The second is the
-user's name and password, in the header `Authorization: Basic`.
+If the broker has users, a program can log in without cookies. Each request then contains two things:
+- The parameter `?token=TOKEN` contains the token from the link that the broker prints.
+- The header `Authorization: Basic` contains the name and the password of a user.
 """
 
 from __future__ import annotations
@@ -118,8 +118,8 @@ class Admission:
 def is_equal(given: str, token: str) -> bool:
     """Return whether `given` is equal to `token`.
 
-    The time of the comparison does not show how many characters of `given` are correct. An attacker therefore cannot
-    find the token character by character.
+    The comparison takes the same time, however many characters of `given` are correct. An attacker who measures
+    this time therefore cannot find the token character by character.
     """
     return hmac.compare_digest(given.encode(), token.encode())
 

@@ -253,7 +253,10 @@ class _Server(ThreadingHTTPServer):
 
     @property
     def names(self) -> set[str] | None:
-        """The values that the header Host may have. None means any value: the server listens on all addresses."""
+        """The allowed values of the header Host.
+
+        None means that all values are allowed, because the server listens on all addresses.
+        """
         if is_unspecified(self.host):
             return None
         return {self.address} | ({f"localhost:{self.server_port}"} if is_loopback(self.host) else set())

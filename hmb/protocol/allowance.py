@@ -14,8 +14,8 @@ the value. The costs are:
 For example, a request contains an array of 5000 topics. Before the decoder creates the items of this array, it calls
 `ALLOWANCE.spend` with their cost: 5000 x 1024 bytes, about 5 MB.
 
-Each thread has its own `spend`. By default, `spend` does nothing, so the memory is not limited. Clients use this
-default, because they trust their broker.
+Each thread has its own function `spend`, which can limit the memory for decoded messages. By default, `spend`
+does nothing. Clients use this default, because they trust their broker.
 
 Before the broker decodes a request, `Dispatcher.begin` (broker/dispatch.py) sets `ALLOWANCE.spend` to a
 function that limits memory. This function waits if too little memory is free. It raises ProtocolError if the

@@ -5,7 +5,7 @@ the classes with sockets, files or pipes. The classes implement three rules of t
 
 - Each message begins with a header.
 - Responses arrive in the order of the requests.
-- A response has the same version as its request. The only exception is described below.
+- A response has the same version as its request. Only an ApiVersions response can have another version.
 
 A client sends an ApiVersions request before it knows which versions the broker supports. Two special rules
 ensure that the client can read the response in every case:

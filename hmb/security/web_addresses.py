@@ -9,7 +9,7 @@ from __future__ import annotations
 import ipaddress
 from urllib.parse import urlsplit
 
-PROBLEM = "must begin with https:// or file://, or with http:// for an address of this computer"
+PROBLEM = "the value must begin with https:// or file://, or with http:// for an address of this computer"
 
 
 def is_safe(address: str) -> bool:

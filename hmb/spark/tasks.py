@@ -55,8 +55,8 @@ if TYPE_CHECKING:
 
 LOGGER = logging.getLogger(__name__)
 
-# For the column `headers`, Spark accepts exactly this Arrow type. In Arrow, the items of a list type have a name, and
-# list types with different names are different types. The name must therefore be "element".
+# For the column `headers`, Spark accepts exactly this Arrow type. Each Arrow list type contains a name for its items.
+# Spark uses the name "element". With another name, the Arrow type would be a different type.
 HEADERS = pa.list_(pa.field("element", pa.struct([pa.field("key", pa.string()), pa.field("value", pa.binary())])))
 HEADER = StructType([StructField("key", StringType()), StructField("value", BinaryType())])
 COLUMNS = [

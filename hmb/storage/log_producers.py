@@ -15,7 +15,10 @@ from hmb.storage.producer_state import EXPIRATION_MS, ActiveProducer, LastBatch,
 
 
 class LogProducers:
-    """Access to the idempotent producers of a log, for threads that do not hold the log's lock. Thread-safe."""
+    """The idempotent producers of a log. Thread-safe.
+
+    Each method takes the log's lock, so the caller must not hold this lock.
+    """
 
     def __init__(self, lock: threading.Lock, state: ProducerState) -> None:
         """Store the log's lock, and the state that this lock guards."""

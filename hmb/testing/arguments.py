@@ -25,19 +25,19 @@ def seconds(name: str, value: Seconds) -> float:
         return parse_duration(value) / 1000
     if isinstance(value, (int, float)) and not isinstance(value, bool):
         return value
-    raise FaultError(f"{name}={value!r}: must be a number of seconds, a text such as '500ms', or a timedelta")
+    raise FaultError(f"{name}={value!r}: the value must be a number of seconds, a text such as '500ms', or a timedelta")
 
 
 def check_whole_number(name: str, value: object) -> None:
     """Raise FaultError if `value` is neither a whole number nor None."""
     if value is not None and (isinstance(value, bool) or not isinstance(value, int)):
-        raise FaultError(f"{name}={value!r}: must be a whole number")
+        raise FaultError(f"{name}={value!r}: the value must be a whole number")
 
 
 def check_text(name: str, value: object) -> None:
     """Raise FaultError if `value` is neither a text nor None."""
     if value is not None and not isinstance(value, str):
-        raise FaultError(f"{name}={value!r}: must be a text")
+        raise FaultError(f"{name}={value!r}: the value must be a text")
 
 
 def as_bytes(name: str, value: bytes | str | None) -> bytes | None:
@@ -45,7 +45,7 @@ def as_bytes(name: str, value: bytes | str | None) -> bytes | None:
     if value is None or isinstance(value, bytes):
         return value
     if not isinstance(value, str):
-        raise TypeError(f"{name}={value!r}: must be bytes, a text or None, not {type(value).__name__}")
+        raise TypeError(f"{name}={value!r}: the value must be bytes, a text or None, not {type(value).__name__}")
     return value.encode()
 
 

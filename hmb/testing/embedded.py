@@ -357,7 +357,7 @@ class Broker:
         log = self._context.topics.log_of(TopicPartition(topic, partition))
         time = self._times.now_ms() if timestamp is None else timestamp
         if not isinstance(time, int):
-            raise TypeError(f"timestamp={time!r}: must be a number of milliseconds since 1970")
+            raise TypeError(f"timestamp={time!r}: the value must be a number of milliseconds since 1970")
         check_headers(headers)
         records = [Record(-1, time, as_bytes("key", key), as_bytes("value", each), headers) for each in values]
         return log.append(RecordBatch.parse(encode_batch(records))).base_offset
@@ -388,7 +388,7 @@ class Broker:
     # -- time
 
     def run_retention(self) -> dict[TopicPartition, int]:
-        """Delete expired segments now. Return for each changed partition how far its log start offset has moved."""
+        """Delete expired segments now. For each changed partition, return the increase of the log start offset."""
         return rounds.run_retention(self._running)
 
     def compact(self) -> dict[TopicPartition, int]:

@@ -43,7 +43,7 @@ def setting_text(name: str, value: Setting) -> str:
             )
         milliseconds, rest = divmod(value, timedelta(milliseconds=1))
         if rest:
-            raise ValueError("must be a whole number of milliseconds")
+            raise ValueError("the value must be a whole number of milliseconds")
         return in_unit_of(name, milliseconds)
     except ValueError as error:
         raise ConfigError(str(error), name, str(value)) from None

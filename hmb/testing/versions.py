@@ -41,7 +41,7 @@ def kafka_versions(release: str) -> Mapping[ApiKey, range]:
     "2.8". Raises ConfigError if the release is unknown. The error message lists all known releases.
     """
     if not isinstance(release, str):
-        raise ConfigError(f'as_version={release!r}: must be a text, such as "{release}"')
+        raise ConfigError(f'as_version={release!r}: the value must be a text, such as "{release}"')
     table: dict[str, dict[str, list[int]]] = json.loads(TABLE.read_text(encoding="utf-8"))
     patch = re.fullmatch(r"(.+)\.\d+", release)
     ranges = table.get(release) or table.get(patch[1] if patch else "")

@@ -134,7 +134,7 @@ def test_the_end(answer, files):
 
 
 def test_wrong_entries(answer, files, rng):
-    """`wrong_entries` returns the list index of each entry with a wrong offset or position."""
+    """`wrong_entries` returns a list with the number of each entry whose offset or position is wrong."""
     found = answer.wrong_entries(files.log, files.entries)
     assert list(found) == [], f"all entries are right; wrong_entries returns {found!r}"
     number = len(files.entries) - 1

@@ -30,7 +30,7 @@ class Requests:
             return self.requests.pop(0)
 
     def done(self, connection):
-        """Finish the request that `take` returned for this connection.
+        """Mark the request that `take` returned for this connection as handled.
 
-        Only after this call does `take` return the next request of the connection.
+        `take` returns the next request of the connection only after this call.
         """

@@ -247,7 +247,7 @@ def test_durations_and_sizes_as_settings(run: Hmb, tmp_path: Path) -> None:
     values = {entry["name"]: entry["value"] for entry in map(json.loads, lines)}
     assert values == dict(zip(names, ("48", str(2 * 2**20), "1500"), strict=True))
     error = run("broker", "-X", "log.retention.hours=90m", exit_code=2).stderr
-    assert "'log.retention.hours=90m': must be a whole number of hours" in error
+    assert "'log.retention.hours=90m': the value must be a whole number of hours" in error
     config.write_text("log.retention.hours=90m\n")
     error = run("broker", "--config", str(config), exit_code=2).stderr
-    assert error == f"hmb: {config}: log.retention.hours=90m: must be a whole number of hours\n"
+    assert error == f"hmb: {config}: log.retention.hours=90m: the value must be a whole number of hours\n"

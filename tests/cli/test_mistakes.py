@@ -180,7 +180,7 @@ def test_a_line_that_does_not_end_is_not_read_to_its_end(run: Hmb, servers: str)
     endless = b"first\n\n" + b"\0" * 17 * 2**20
     result = run("produce", "endless", "-b", servers, stdin=endless, exit_code=1)
     assert "2 records sent to endless" in result.stderr
-    assert "hmb: standard input: line 3 is longer than 16,777,216 bytes; is the input text?" in result.stderr
+    assert "hmb: standard input, line 3: more than 16,777,216 bytes; is the input text?" in result.stderr
 
 
 def test_a_topic_that_is_there(run: Hmb, servers: str) -> None:

@@ -97,8 +97,8 @@ def test_a_cache_keeps_a_partition_until_its_offsets_change(monkeypatch: pytest.
 def test_a_cache_keeps_the_timestamps_of_lagging_groups(monkeypatch: pytest.MonkeyPatch, fresh: float) -> None:
     """To show how old a group's lag is, the broker reads a timestamp from the log. The cache keeps this timestamp.
 
-    The broker computes the state twice. In between, new records arrive, but the timestamp stays the same. The cache
-    keeps the timestamp for `fresh` seconds: with 3600, the broker reads it once, and with 0, twice.
+    The broker computes the state twice. In between, new records arrive, but the timestamp stays the same. If the cache
+    keeps it for 3600 s (`fresh`), the broker reads it once. If the cache keeps it for 0 s, the broker reads it twice.
     """
     monkeypatch.setattr(state_cache, "FRESH_TIMESTAMPS", fresh)
     read: list[int] = []

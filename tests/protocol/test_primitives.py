@@ -79,7 +79,7 @@ def test_cut_anywhere(codec: FieldCodec, value: Any, wire: str) -> None:
         (p.bytestring(p.INT32, False), "7fffffff", "field's length is 2147483647, but only 0 bytes are left"),
         (p.records(p.INT32, False), "7fffffff00", "field's length is 2147483647, but only 1 bytes are left"),
         (p.array(p.INT32, p.INT64, False), "7fffffff", "field's length is 2147483647, but only 0 bytes are left"),
-        (p.array(p.COMPACT_LENGTH, p.INT64, False), "ffffffff0f", "field's length is 4294967294, but only 0 bytes are left"),
+        (p.array(p.COMPACT_LENGTH, p.INT64, False), "ffffffff0f", "length is 4294967294, but only 0 bytes are left"),
         (p.UVARINT, "ffffffff10", "more than 32 bits"),
         (p.UVARINT, "808080808000", "more than 32 bits"),
         (p.VARLONG, "ffffffffffffffffff02", "more than 64 bits"),

@@ -359,11 +359,11 @@ class _Run:
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description="Damage the files of a data directory, and check the data that clients read.")
+    parser = argparse.ArgumentParser(description="Damage the files of a data directory, and check what clients read.")
     parser.add_argument("--cases", type=int, default=5000)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--case", type=int, help="run only the case with this number, and print the broker's log")
-    parser.add_argument("--only", default="", metavar="TEXT", help="run only the cases of files whose path contains TEXT")
+    parser.add_argument("--only", default="", metavar="TEXT", help="run only cases whose file path contains TEXT")
     options = parser.parse_args()
     logging.getLogger("hmb").propagate = options.case is not None
     if options.case is not None:

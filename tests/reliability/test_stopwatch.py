@@ -17,7 +17,7 @@ from tests.waiting import until
 @pytest.mark.parametrize(
     ("wall", "cpu", "waited", "own"),
     [
-        (3.0, 0.4, 0.0, 3.0),  # The broker waits for a lock, but not for a processor. The result is the wall-clock time.
+        (3.0, 0.4, 0.0, 3.0),  # The broker waits for a lock, not for a processor. The result is the wall-clock time.
         (3.0, 0.4, 2.4, 0.6),  # The broker waits 2.4 s for a processor, so its own time is 3.0 s - 2.4 s = 0.6 s.
         (3.0, 2.0, 9.0, 2.0),  # Many threads wait 9.0 s in total. The result is the processor time, 2.0 s.
         (1.0, 1.8, 0.0, 1.0),  # Two processors work 1.8 s in total. The result is the wall-clock time, 1.0 s.

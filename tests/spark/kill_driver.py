@@ -206,8 +206,7 @@ def joined(orders: DataFrame, payments: DataFrame) -> DataFrame:
 def merged(rows: list[Row]) -> list[Row]:
     """Return one row for each city: the city, its number of orders, and the sum of its amounts.
 
-    The parameter `rows` can contain several rows for a city. Each row begins with the same three columns as the result.
-    The function adds the numbers of all rows of a city.
+    Each row in `rows` begins with the same three columns. If a city has several rows, the function adds their numbers.
     """
     counts: Counter[str] = Counter()
     amounts: Counter[str] = Counter()

@@ -78,8 +78,8 @@ def _wait_for(port: int, server: subprocess.Popen[bytes]) -> None:
 def test_the_documented_job_runs_in_the_server(address: str, tmp_path: Path) -> None:
     """The documented job runs in a Spark Connect server. The client process needs no Java.
 
-    The variable SPARK_REMOTE of the client process contains the server's address. The variables JAVA_HOME and PATH do
-    not lead to a Java, so only the server can use Java.
+    The variable SPARK_REMOTE of the client process contains the server's address. Its variables JAVA_HOME and PATH name
+    no directory with Java, so only the server can use Java.
     """
     environment = {**os.environ, "PYTHONPATH": str(ROOT), "SPARK_REMOTE": address, "JAVA_HOME": "", "PATH": "/nowhere"}
     with hmb.Broker(config={"num.partitions": "3"}) as broker:

@@ -113,9 +113,10 @@ def test_a_record_without_a_timestamp_is_before_1970(servers: str, topic: str) -
 
 
 def test_no_record_that_matches_is_missed(servers: str, topic: str) -> None:
-    """A query with a filter by time finds all matching records, even if the timestamps in the log are out of order.
+    """A query with a filter by time finds all matching records, if no record is later than `maxLateness`.
 
-    The range that the query reads contains the offsets of all matching records in its partition.
+    The timestamps in the log are out of order. The range that the query reads must contain the offsets of all matching
+    records in its partition.
     """
     chance = random.Random(1)
     times = [10 * number - chance.randrange(20) for number in range(60)]

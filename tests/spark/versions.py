@@ -51,7 +51,7 @@ class Features:
         return self._read("written").count() == 3
 
     def filters(self) -> bool:
-        """Return whether a filter on offsets reduces the number of the query's tasks from two to one.
+        """Return whether a query with a filter on offsets has one task instead of two, and reads all matching records.
 
         The filter excludes the first half of the topic. Without the filter, each task would read one half.
         """

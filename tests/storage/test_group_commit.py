@@ -1,4 +1,4 @@
-"""Tests of a log's syncs: if one sync leaves out a file or a directory, the next sync writes it to the disk."""
+"""Tests of a log's syncs: if a sync fails or leaves out a new file, the next sync does the missing work."""
 
 from __future__ import annotations
 

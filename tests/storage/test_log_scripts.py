@@ -47,7 +47,7 @@ SCRIPTS = Path(__file__).parents[1] / "scripts" / "log"
 
 
 class Session:
-    """A log with one method for each command of a goldenscript (a file of commands and their expected output)."""
+    """A log with one method for each command of a goldenscript."""
 
     def __init__(self, directory: Path, caplog: pytest.LogCaptureFixture) -> None:
         self.directory, self.caplog = directory, caplog

@@ -13,18 +13,50 @@ import hmb
 from hmb.testing import ManualClock, SimulatedCluster
 
 WRONG: list[tuple[Callable[[Any], object], type[Exception], str]] = [
-    (lambda broker: hmb.Broker(as_version=2.8), hmb.ConfigError, r'as_version=2.8: must be a text, such as "2.8"'),  # type: ignore[arg-type]
-    (lambda broker: broker.faults.add("Produce", error=19), hmb.FaultError, "error=19: must be the name of an error"),
-    (lambda broker: broker.faults.add(0, drop=True), hmb.FaultError, "api=0: must be the name of an API"),
-    (lambda broker: broker.faults.add("Produce", delay="1x"), hmb.FaultError, "delay='1x': must be a number of sec"),
-    (lambda broker: broker.faults.add("Produce", drop=1, nth="2"), hmb.FaultError, "nth='2': must be a whole number"),
-    (lambda broker: broker.faults.add("Produce", drop=1, topic=5), hmb.FaultError, "topic=5: must be a text"),
-    (lambda broker: broker.disk.slow("1x"), hmb.FaultError, "seconds='1x': must be a number of seconds"),
-    (lambda broker: ManualClock().advance(5), TypeError, r"advance\(5\): give the unit, such as advance\(hours=1\)"),  # type: ignore[arg-type]
-    (lambda broker: broker.produce("t", "a", key=5), TypeError, "key=5: must be bytes, a text or None, not int"),
-    (lambda broker: broker.produce("t", {"a": 1}), TypeError, "value={'a': 1}: must be bytes, a text or None, not d"),
-    (lambda broker: broker.produce("t", "a", headers=(("h", "x"),)), TypeError, r"headers: \('h', 'x'\) must be a"),
-    (lambda broker: broker.produce("t", "a", timestamp="now"), TypeError, "timestamp='now': must be a number of milli"),
+    (lambda _: hmb.Broker(as_version=2.8), hmb.ConfigError, r'as_version=2.8: the value must be a text, such as "2.8"'),  # type: ignore[arg-type]
+    (lambda _: ManualClock().advance(5), TypeError, r"advance\(5\): give the unit, such as advance\(hours=1\)"),  # type: ignore[arg-type]
+    (
+        lambda broker: broker.faults.add("Produce", error=19),
+        hmb.FaultError,
+        "error=19: the value must be the name of an error code, such as NOT_LEADER_OR_FOLLOWER",
+    ),
+    (
+        lambda broker: broker.faults.add(0, drop=True),
+        hmb.FaultError,
+        "api=0: the value must be the name of an API; examples: Produce, Fetch, JoinGroup",
+    ),
+    (
+        lambda broker: broker.faults.add("Produce", delay="1x"),
+        hmb.FaultError,
+        "delay='1x': the value must be a number of seconds, a text such as '500ms', or a timedelta",
+    ),
+    (
+        lambda broker: broker.faults.add("Produce", drop=1, nth="2"),
+        hmb.FaultError,
+        "nth='2': the value must be a whole number",
+    ),
+    (lambda broker: broker.faults.add("Produce", drop=1, topic=5), hmb.FaultError, "topic=5: the value must be a text"),
+    (lambda broker: broker.disk.slow("1x"), hmb.FaultError, "seconds='1x': the value must be a number of seconds"),
+    (
+        lambda broker: broker.produce("t", "a", key=5),
+        TypeError,
+        "key=5: the value must be bytes, a text or None, not int",
+    ),
+    (
+        lambda broker: broker.produce("t", {"a": 1}),
+        TypeError,
+        "value={'a': 1}: the value must be bytes, a text or None, not dict",
+    ),
+    (
+        lambda broker: broker.produce("t", "a", headers=(("h", "x"),)),
+        TypeError,
+        r"headers: \('h', 'x'\) must be a pair of a text and bytes, such as \('source', b'shop'\)",
+    ),
+    (
+        lambda broker: broker.produce("t", "a", timestamp="now"),
+        TypeError,
+        "timestamp='now': the value must be a number of milliseconds since 1970",
+    ),
 ]
 
 

@@ -27,11 +27,11 @@ def test_a_setting_is_a_text_a_number_a_bool_or_a_time() -> None:
     assert setting_text("log.retention.hours", timedelta(days=2)) == "48"
     assert setting_text("retention.ms", "1h") == "3600000"
     assert setting_text("segment.bytes", "1MiB") == "1048576"
-    with pytest.raises(ConfigError, match="must be a whole number of hours"):
+    with pytest.raises(ConfigError, match="the value must be a whole number of hours"):
         setting_text("log.retention.hours", "90m")
     with pytest.raises(ConfigError, match="whole number of milliseconds"):
         setting_text("log.retention.ms", timedelta(microseconds=1))
-    with pytest.raises(ConfigError, match="must be a whole number of hours"):
+    with pytest.raises(ConfigError, match="the value must be a whole number of hours"):
         setting_text("log.retention.hours", timedelta(minutes=90))
     with pytest.raises(ConfigError, match="not a time"):
         setting_text("num.partitions", timedelta(hours=1))

@@ -153,7 +153,7 @@ def test_a_broker_without_faults_has_its_own_handlers(broker: hmb.Broker, faults
         ({"api": "PRODUCE", "drop": True, "takes_effect": True}, "'takes_effect' requires the parameter 'error'"),
         ({"api": "PRODUCE", "partition": 0, "drop": True}, "the parameter 'partition' requires the parameter 'topic'"),
         ({"api": "PRODUCE"}, "the fault has no effect"),
-        ({"api": "PRODUCE", "cut": "between"}, "must be 'before' or 'after'"),
+        ({"api": "PRODUCE", "cut": "between"}, "the value must be 'before' or 'after'"),
         ({"api": "PRODUCE", "drop": True, "nth": 0}, "'nth' and 'times' must be 1 or more"),
     ],
 )

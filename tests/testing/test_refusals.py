@@ -1,7 +1,6 @@
-"""Tests of faults: a fault makes the broker answer a request with an error.
+"""Tests of faults that make the broker answer a request with an error.
 
-A fault can make the broker answer requests of any API and any version with an error. If the fault names a topic, only
-this topic gets the error.
+Each version of each API supports these faults. If a fault names a topic, only this topic gets the error.
 """
 
 from __future__ import annotations

@@ -5,7 +5,7 @@ from __future__ import annotations
 from drawing import Drawing
 
 PRODUCED, CONSUMED = 10, 6  # messages per second
-BUSY, END = 20, 34  # The producer stops after 20 seconds. The picture shows 34 seconds.
+BUSY, END = 20, 34  # seconds: when the producer stops, and where the curve ends
 
 
 def waiting(second: int) -> int:

@@ -22,13 +22,11 @@ class ObservedSimulation(Simulation):
     """A simulation that records the progress of the spouts, the bolts and the snapshots after each step."""
 
     def __init__(self, *arguments: Any, **options: Any) -> None:
-        self.read: list[int] = []  # the sum of the positions of all spouts, after each step
-        # A bolt's low water mark has one offset for each partition. After each step, the simulation computes the sum of
-        # these offsets for each bolt, and appends the smallest sum to this list.
-        self.marked: list[int] = []
-        # After each step, the simulation adds up the offsets in the newest complete snapshot (one offset for each
-        # partition), and appends the sum to this list.
-        self.completed: list[int] = []
+        # Each of the next three lists contains one number for each step. A low water mark and the clock of a snapshot
+        # have one offset for each partition.
+        self.read: list[int] = []  # the sum of the positions of all spouts
+        self.marked: list[int] = []  # the sum of the offsets in the low water mark of the slowest bolt
+        self.completed: list[int] = []  # the sum of the offsets in the clock of the newest complete snapshot
         self.crashed: list[int] = []  # the numbers of the steps in which a processor crashed
         super().__init__(*arguments, **options)
         self._speeds = defaultdict(lambda: 1.0)  # No processor is slower than the others, so the curves are readable.

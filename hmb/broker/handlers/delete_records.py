@@ -2,22 +2,22 @@
 
 Versions: 0-2; version 2 uses the flexible encoding (KIP-482).
 Permissions: DELETE on each topic.
-Behavior: the broker moves the log start offset of each partition. Clients cannot read records below this
-    offset.
+Behavior: the broker moves the log start offset of each partition. Clients cannot read records below the log
+    start offset.
     - *Offset.* The log start offset moves forward to the requested offset. It never moves back. The requested
-      offset -1 means the high watermark. If a request contains a partition twice, the broker uses only the last
-      offset.
-    - *Disk.* The broker first writes the new log start offsets to disk, and then responds. The offsets therefore
-      survive a crash and a power cut. If the write fails, the error is KAFKA_STORAGE_ERROR, and the log start
-      offsets usually stay unchanged. A full disk is the exception.
-    - *Segments.* The broker usually deletes the segments below the log start offset later, at the next retention
-      check.
-    - *Full disk.* If the disk is full, the broker deletes the segments below the new log start offsets at once, and
-      tries the write again. If the second write also fails, the error is KAFKA_STORAGE_ERROR, although
-      the log start offsets have already moved above the deleted segments.
+      offset -1 means the high watermark. If a request contains a partition twice, the broker ignores the first
+      of the two offsets.
+    - *Segments.* The broker usually deletes the segments below the log start offset later, at the next
+      retention check.
+    - *Disk.* The broker first writes the new log start offsets to disk, and then responds. The offsets
+      therefore survive a crash and a power cut. If the write fails, but the disk is not full, the error is
+      KAFKA_STORAGE_ERROR, and the log start offsets stay unchanged.
+    - *Full disk.* If the disk is full, the broker deletes the segments below the new log start offsets at once,
+      and tries the write again. If the second write fails, the error is KAFKA_STORAGE_ERROR. The deleted
+      segments are lost, and the log start offsets are above them.
 Version notes: none.
-Left out: `timeout_ms`. In Kafka, this is the time to wait for followers, but HMB has no followers. This makes
-    no difference to a client: after the response, nobody can read the deleted records.
+Left out: `timeout_ms`. In Kafka, this is the time to wait for followers, but HMB has no followers. A client
+    notices no difference: after the response, nobody can read the deleted records.
 """
 
 from __future__ import annotations

@@ -51,7 +51,7 @@ def _check(update: Update) -> None:
     if the upgrade type is unknown.
     """
     if update.upgrade_type not in set(UpgradeType):
-        why = f"the upgrade type is {update.upgrade_type}: must be 1, 2 or 3"
+        why = f"the upgrade type is {update.upgrade_type}, but must be 1, 2 or 3"
     elif update.feature not in LEVELS:
         why = f"this broker does not have the feature; its features are {', '.join(LEVELS)}"
     elif update.max_version_level != LEVELS[update.feature]:

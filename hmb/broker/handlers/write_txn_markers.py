@@ -3,14 +3,16 @@
 Versions: 1-2; all use the flexible encoding (KIP-482).
 Permissions: CLUSTER_ACTION or ALTER on the cluster.
 Behavior: each partition has its own error code.
-    - *Disk.* If `log.flush.acks.all` is true (the default), the broker syncs all markers to disk before it responds.
+    - *Disk.* If `log.flush.acks.all` is true (the default), the broker syncs all markers to disk before it
+      responds.
     - *No coordinator.* The tool `kafka-transactions.sh abort` sends this request to end a transaction that the
-      coordinator no longer knows. The broker therefore writes the markers without asking the coordinator. If the
-      broker has no authorizer, any client that knows a producer's id and epoch can end the producer's transaction.
-    - *Other brokers.* In Kafka, coordinators also send this request to other brokers. HMB's coordinator writes its
+      coordinator no longer knows. The broker therefore writes the markers without asking the coordinator. If
+      the broker has no authorizer, any client that knows a producer's id and epoch can end the producer's
+      transaction.
+    - *Other brokers.* In Kafka, coordinators send this request to other brokers. HMB's coordinator writes its
       markers directly.
-Version notes: version 2 adds the transaction version (KIP-1228). In version 1, the transaction version is 0. With
-    transaction version 2, a marker's epoch must be greater than the epoch of the open transaction. Otherwise the
+Version notes: version 2 adds the field `transaction_version` (KIP-1228). In version 1, the value is always 0.
+    If the value is 2 or more, and a marker's epoch is not greater than the epoch of the open transaction, the
     error is INVALID_PRODUCER_EPOCH.
 Left out: nothing. HMB supports the whole API.
 """

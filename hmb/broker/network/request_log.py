@@ -1,6 +1,6 @@
 """The request log: one line for each request, so that a user can see what a client does.
 
-For example, a client that sends two Produce requests causes these two lines:
+These lines show two Produce requests. The second has acks=0, so it gets no response:
     127.0.0.1:41281 Produce v13 (5) from 'hmb': 214 B, response 60 B after 1.8 ms
     127.0.0.1:41281 Produce v13 (6) from 'hmb': 214 B, no response
 

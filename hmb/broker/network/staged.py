@@ -84,7 +84,7 @@ class Handlers:
         return self._room.acquire(timeout=timeout)
 
     def release(self) -> None:
-        """After a handler has taken a request, free the room that `admit` has reserved for the request."""
+        """Let one more request wait for a handler. Call this method after a handler has taken a waiting request."""
         self._room.release()
 
     def queue(self, connection: StagedConnection) -> None:

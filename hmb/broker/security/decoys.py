@@ -1,4 +1,4 @@
-"""Decoys: the credentials with which the broker answers logins of unknown users (scram.py).
+"""Invents *decoys*: false credentials that the broker uses when an unknown user logs in (scram.py).
 
 If a client logs in as a user who does not exist, the broker answers with an invented credential: a *decoy*. During the
 login, the client sees the salt of the credential. The broker computes the salt of a decoy from the user's name and a

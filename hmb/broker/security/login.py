@@ -38,7 +38,7 @@ MAX_BEFORE = 512 * 1024  # bytes; the largest request before authentication
 
 
 class Exchange(Protocol):
-    """The broker's side of a mechanism: PlainExchange, ScramExchange or OauthExchange."""
+    """The broker's side of one SASL login: a PlainExchange, ScramExchange or OauthExchange."""
 
     user: str
     lifetime: float | None  # seconds until the client's token expires; None for a login with a password

@@ -112,7 +112,7 @@ def _text(data: memoryview) -> str:
 
 
 def _messages(data: memoryview, wanted: int) -> Iterator[memoryview]:
-    """Yield the bytes in each field with the number `wanted`."""
+    """Yield the bytes of each protobuf field whose field number is `wanted`."""
     for number, _, value in _fields(data):
         if number == wanted and isinstance(value, memoryview):
             yield value

@@ -4,8 +4,8 @@ A topic has a name, an id, and one log for each partition. The directory of a lo
 for example `orders-0`, so the broker can find the log (storage/log_manager.py). The file `topics.json` contains
 the settings of all topics (store.py).
 
-A crash can interrupt a change, for example the creation of a topic. The broker completes this change at its
-next start (interrupted_changes.py). If nothing of the change was on disk yet, the topics stay as they were.
+A crash can interrupt a change, for example the creation of a topic. The broker completes the change at its next
+start (interrupted_changes.py). If the crash comes before the first write to disk, the topics stay unchanged.
 """
 
 from __future__ import annotations
@@ -236,10 +236,10 @@ class Topics:
             made = iter(self._logs.create_all(logs) if new else ())
         except OSError as error:
             self._logs.reserve.use(error)
-            # An error has occurred, so the broker deletes the new partitions that it has already created. It first
-            # renames their directories, and puts an id into each new name. Usually, this is the topic id. If the broker
-            # crashes, its next start deletes all partitions of the topic with this id. But older partitions of the
-            # topic must remain, so the broker uses a random id here.
+            # An error has occurred, so the broker deletes the new partitions that it has already created. It renames
+            # their directories, and puts an id into each new name. The id is random. If the id were the topic id and
+            # the broker crashed, the broker's next start would delete all partitions of the topic, including its older
+            # partitions.
             names = dict.fromkeys((each.name for each in logs), uuid.uuid4())
             with contextlib.suppress(OSError):  # If this fails, the next start of the broker deletes the partitions.
                 left = self._logs.delete(names).left

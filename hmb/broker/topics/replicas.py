@@ -16,5 +16,5 @@ def check_replicas(replicas: Sequence[int], broker_id: int) -> None:
     if list(replicas) != [broker_id]:
         raise KafkaError(
             ErrorCode.INVALID_REPLICA_ASSIGNMENT,
-            f"replicas {list(replicas)}: must be [{broker_id}], because this broker is the only one",
+            f"replicas {list(replicas)}: the list must be [{broker_id}], because this broker is the only one",
         )

@@ -75,7 +75,7 @@ def metric_name(name: str) -> str:
 def check_count(name: str, partitions: int) -> None:
     """Raise INVALID_PARTITIONS if `partitions` is too small, and POLICY_VIOLATION if it is too large."""
     if partitions < 1:
-        raise KafkaError(ErrorCode.INVALID_PARTITIONS, f"{partitions} partitions for {name!r}: must be 1 or more")
+        raise KafkaError(ErrorCode.INVALID_PARTITIONS, f"{partitions} partitions for {name!r}: at least 1 is needed")
     if partitions > MAX_TOPIC_PARTITIONS:
         why = f"{partitions} partitions for {name!r}: {MAX_TOPIC_PARTITIONS} at most"
         raise KafkaError(ErrorCode.POLICY_VIOLATION, why)

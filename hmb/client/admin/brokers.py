@@ -161,8 +161,8 @@ class Brokers:
     ) -> PartitionResults[T]:
         """Call `ask` once for each leader, and return the results of all partitions.
 
-        If the result of a partition is a temporary error, its leader may have changed. The next attempt then requests
-        the metadata of this topic again.
+        A temporary error can mean that a partition has a new leader. The next attempt therefore requests the metadata
+        of the partition's topic again.
         """
         found: PartitionResults[T] = {}
         by_leader: dict[Node, list[TopicPartition]] = {}

@@ -10,10 +10,10 @@ the response while the application works.
 The consumer reads a response only after the application has received all buffered records. So the memory does not
 fill up if the application is slow.
 
-The next drawing shows the objects that one call of `poll` uses. Before this call, the application has received the
-records up to offset 12, and the consumer has fetched the records up to offset 19:
+The next drawing shows the objects that one call of `poll` uses. Before this call, the application has received
+the records up to offset 12, and the consumer has fetched the records up to offset 19:
     poll()
-      GroupReading      learns from the group which partitions to read, and from which committed offsets
+      GroupReading      receives the consumer's partitions and their committed offsets from the group
       Discovery         finds the topics and partitions of the subscription
       AssignmentReader  has a Position for each partition: consumed=13, fetch_offset=20
         Fetcher         Fetch(weather-0 from 20) ----> leader

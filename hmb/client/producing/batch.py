@@ -87,11 +87,10 @@ class PartitionQueue:
     window: int = 1  # the largest allowed value of `in_flight`
 
     def take_due(self, now: float, linger: float, due: list[ProducerBatch]) -> float:
-        """Add the batches that can be sent now to `due`. The caller holds the accumulator's lock.
+        """Put all batches that can be sent now into the list `due`. The caller holds the accumulator's lock.
 
-        Only the newest batch of the queue, the open batch, can still accept records. If the method adds the open batch
-        to `due`, this batch accepts no more records. While an earlier batch is in flight, the open batch is not sent,
-        so that it can collect more records.
+        The newest batch of the queue can be *open*, so that it still accepts records. The method takes the open batch
+        only if the queue contains no other batch. The open batch then accepts no more records.
 
         Return the time (`time.monotonic()`) at which the next batch can be sent. Return infinity if no time is known,
         for example because the producer must first receive a response.

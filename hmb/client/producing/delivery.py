@@ -55,8 +55,8 @@ class Outcome(NamedTuple):
     base_offset: int = NO_OFFSET
     log_append_time: int = NO_TIMESTAMP  # in ms; NO_TIMESTAMP means that the records keep their own timestamps
     error: Exception | None = None
-    # The broker's message for each invalid record, by the index of the record in the batch. The broker rejects a whole
-    # batch if one of its records is invalid.
+    # The broker rejects a whole batch if one of its records is invalid. This dict maps the index of each invalid record
+    # in the batch to the broker's message.
     record_errors: Mapping[int, str] = {}
 
     def offset_of(self, index: int) -> int:

@@ -89,7 +89,7 @@ def client_security(given: SecuritySettings | ClientSecurity | None) -> ClientSe
     values = {OTHER_NAMES.get(name, name): value for name, value in given.items() if isinstance(value, str)}
     name = values.get("security.protocol", "PLAINTEXT").upper()
     if name not in SecurityProtocol.__members__:
-        raise SecuritySettingError("security.protocol", name, f"must be one of {', '.join(SecurityProtocol)}")
+        raise SecuritySettingError("security.protocol", name, f"the value must be one of {', '.join(SecurityProtocol)}")
     protocol = SecurityProtocol(name)
     context = _context_of(values) if protocol.has_tls else None
     if not protocol.has_sasl:
@@ -103,7 +103,7 @@ def client_security(given: SecuritySettings | ClientSecurity | None) -> ClientSe
 def _context_of(values: Mapping[str, str]) -> ssl.SSLContext:
     checks_name = values.get("ssl.endpoint.identification.algorithm", "https").lower()
     if checks_name not in ("https", "", "none"):
-        problem = "must be https, or empty to accept a certificate with another host name"
+        problem = "the value must be https, or empty to accept a certificate with another host name"
         raise SecuritySettingError("ssl.endpoint.identification.algorithm", checks_name, problem)
     try:
         return new_context(TlsSettings.from_properties(values), checks_host=checks_name == "https")
@@ -114,7 +114,7 @@ def _context_of(values: Mapping[str, str]) -> ssl.SSLContext:
 def _mechanism_of(values: Mapping[str, str]) -> str:
     mechanism = values.get("sasl.mechanism", "").upper()
     if mechanism not in MECHANISMS:
-        problem = f"must be one of {', '.join(MECHANISMS)}"
+        problem = f"the value must be one of {', '.join(MECHANISMS)}"
         if mechanism == "GSSAPI":
             problem += NO_KERBEROS
         raise SecuritySettingError("sasl.mechanism", mechanism, problem)

@@ -12,9 +12,9 @@ The group calls `refresh` while it handles a request of one member, usually a he
 for the topics that match the regular expressions of all members. It skips topics that the sender of the
 request is not allowed to describe (ACLs).
 
-As in Kafka, a group stores one set of matching topics for each regular expression. For example, members A and B
-subscribe to `orders-.*`, and only A is allowed to describe "orders-eu". If A's heartbeat updates the set, B can
-get partitions of "orders-eu".
+As in Kafka, members with the same regular expression share one set of matching topics. For example, only
+member A has the permission DESCRIBE for "orders-eu", and A's heartbeat adds this topic to the set. Member B can
+then get partitions of "orders-eu" without this permission.
 
 Source: KIP-848, KIP-1101; Kafka's `ModernGroup`.
 """

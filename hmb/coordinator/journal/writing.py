@@ -121,7 +121,7 @@ class Journal:
     ) -> QueuedRecords:
         """Add records to the queue of one partition of the journal.
 
-        `id` is, for example, a group id, and selects the partition. If the records belong to a transaction, `producer`
+        The text `id`, for example a group id, selects the partition. If the records belong to a transaction, `producer`
         is the producer of the transaction; otherwise it is None. Raises the errors of `check_coordinates`.
         """
         return self._enqueue(QueuedRecords(self._partition(id), records, apply, producer, None))

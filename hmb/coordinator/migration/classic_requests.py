@@ -1,16 +1,16 @@
 """JoinGroup, SyncGroup, Heartbeat and LeaveGroup in a KIP-848 group: the requests of members with the classic protocol.
 
 The classic protocol has generations, leaders and rebalances, but KIP-848 has epochs and target assignments.
-This table shows what the requests of a classic member mean in a KIP-848 group:
-    the member sends or receives      the meaning in the KIP-848 group
-    generation                        The epoch of this member. Other members can have other epochs.
-    JoinGroup                         The request lists the partitions that the member owns. The member takes one
-                                      step towards its target (consumer/member.py). The coordinator responds
-                                      without waiting for other members. No member is the leader.
-    SyncGroup                         The response contains the current assignment of the member.
-    Heartbeat                         The request extends the session. If the response is REBALANCE_IN_PROGRESS,
-                                      the member must join again, and so take its next step.
-    LeaveGroup                        The request can remove members of both protocols.
+The next table shows how a KIP-848 group treats a member that uses the classic protocol:
+    generation      The generation in requests and responses is the epoch of this member. Other members can have
+                    other epochs.
+    JoinGroup       The request lists the partitions that the member owns. The member takes one step towards its
+                    target assignment (consumer/member.py). The coordinator responds without waiting for other
+                    members. No member is the leader.
+    SyncGroup       The response contains the current assignment of the member.
+    Heartbeat       The request extends the session. If the response is REBALANCE_IN_PROGRESS, the member must
+                    send JoinGroup again.
+    LeaveGroup      The request can remove members of both protocols.
 
 The response to a Heartbeat request can ask the member to join again. The member must then send JoinGroup
 within its rebalance timeout (the join deadline). The coordinator asks for this in four cases:

@@ -34,13 +34,15 @@ from hmb.protocol.errors import KafkaError
 
 
 class RecordedSteps:
-    """The records that a group creates in its steps. In a step, the group handles one request or one deadline.
+    """The records that a group creates in its steps.
+
+    In one step, the group handles one request, or all deadlines that have passed.
 
     - `_records` contains the records of the current step.
-    - `writes` contains one `Write` for each finished step that has changed the group. The caller takes the writes
+    - `writes` contains one `Write` for each finished step that has changed the group. The caller removes the writes
       from this list, and stores their records.
-    - `_replaced` contains tombstones if this group has replaced a classic group. They delete the records of the
-      classic group. Each `Write` contains them, until a write has succeeded.
+    - `_replaced` contains tombstones for the records of a classic group that this group has replaced. Each new
+      `Write` begins with these tombstones, until one `Write` has succeeded.
     """
 
     def __init__(
@@ -65,7 +67,7 @@ class RecordedSteps:
     def add(self, *records: KeyAndValue) -> None:
         """Add records to the current step of the group.
 
-        In a step, the group handles one request, or it acts on one deadline that has passed.
+        In a step, the group handles one request, or it acts on the deadlines that have passed.
         """
         self._records += records
 
@@ -77,7 +79,7 @@ class RecordedSteps:
         self._replaced = tombstones
 
     def finish(self) -> None:
-        """Put all records of the current step (one request, or one deadline that has passed) into one `Write`."""
+        """Put all records of the current step (one request, or the deadlines that have passed) into one `Write`."""
         if self._records:
             records, self._records = [*self._replaced, *self._records], []
             self.writes.append(Write(records, partial(self._written, self._stored.begin(records))))

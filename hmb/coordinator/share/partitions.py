@@ -117,11 +117,12 @@ class SharePartition:
     ) -> tuple[list[Run], ReadT | None, QueuedRecords | None]:
         """Acquire records for a member. Return a tuple of three values.
 
-        - The first value is a list of runs. Each run is a range of acquired records with the same delivery count.
-        - The second value contains the record batches from `read`, or is None if nothing was read. The method calls
-          `read` with the offset of the first record that a member can acquire.
-        - The third value is a change in the journal's queue, or None if nothing must be stored. The caller must pass
-          this value to `finish`, which waits until the change is on disk. The change never contains the state Acquired.
+        - The first value is a list of runs: ranges of acquired records with the same delivery count.
+        - The second value is the result of `read`, or None if nothing was read. The method calls `read` with the offset
+          of the first record that a member can acquire.
+        - The third value is a queued change of the stored state, for example a new start offset. It is None if nothing
+          must be stored. The caller must pass this value to `finish`, which waits until the change is on disk. The
+          broker never stores the state Acquired.
         """
         settings, now = self._settings(), self._clock()
         limits = AcquireLimits(wanted.records, settings.max_locks, settings.lock_duration, wanted.is_strict)

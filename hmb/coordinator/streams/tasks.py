@@ -38,7 +38,7 @@ class TaskId(NamedTuple):
 
 
 class TasksOfSubtopology(Protocol):
-    """The tasks of one subtopology, in a record or in a message."""
+    """The tasks of one subtopology. Journal records and heartbeat requests contain such objects."""
 
     subtopology_id: str
     partitions: list[int]

@@ -40,7 +40,7 @@ AllLogs = Callable[[], Iterable[tuple[TopicPartition, Log]]]
 
 
 class MarkerWriter:
-    """Appends markers to the logs and to the groups' journal of one broker. Thread-safe."""
+    """Appends transaction markers to logs, and to the journal of the group coordinator. Thread-safe."""
 
     def __init__(
         self, find_log: FindLog, all_logs: AllLogs, groups: GroupCoordinator, must_sync: Callable[[], bool]

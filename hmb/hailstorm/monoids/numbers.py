@@ -41,9 +41,9 @@ def from_units(units: int, count: int = 1) -> float:
 
 
 class Sum(Monoid[int]):
-    """Exact numbers under addition: ints, Fractions, or Decimals that all have the same number of decimal places.
+    """The sum of ints or Fractions, or of Decimals with the same number of decimal places.
 
-    If the value of each tuple is 1, the sum is the number of tuples.
+    If the value of each tuple is 1, the sum is the number of tuples. For floats, use `FloatSum`.
     """
 
     def empty(self) -> int:

@@ -11,9 +11,11 @@ is 30 ms:
     Sliding(duration, step)    [0, 60) [30, 90) [60, 120) ...        each time is in 60 / 30 = 2 windows
     Sessions(gap)              a session ends when no value of its key follows within `gap` ms
 
-A stream does not end, so a map of windows would grow forever. A bolt with the *event-time watermark* W expects no more
-values with an event time before W. At the beginning of a snapshot, it therefore drops the windows that end at or below
-W (the method `expire`). The module `hmb.hailstorm.processors.event_time` explains how W is computed, and how a spout
+A stream does not end, so a bolt's map of windows would grow forever. A bolt with the *event-time watermark*
+60 ms expects no more values with event times before 60 ms. When a snapshot begins, the bolt drops the windows
+that end at 60 ms or earlier (the method `expire`).
+
+The module `hmb.hailstorm.processors.event_time` explains how a bolt computes its watermark, and how a spout
 leaves out most late records.
 
 **Late values.** If a value for a dropped window still arrives, the bolt leaves it out. Otherwise the window would begin

@@ -12,9 +12,9 @@ threads, and send tuples through sockets. The other driver is the module `hmb.ha
 events in a random order, and can repeat an order with the same seed.
 
 To report an event, a driver calls a method of the state machine:
-    observe(master)     the negotiator has published a decision: for example, a snapshot begins
-    receive(payloads)   an upstream processor has sent these tuples to a bolt or a sink
-    saved(clock)        the driver has saved the state for the snapshot at `clock`, or could not save it
+    observe(master)     the negotiator has published the decision `master`, for example to begin a snapshot
+    receive(payloads)   an upstream processor has sent the tuples in `payloads`
+    saved(clock)        the driver has saved, or could not save, the state for the snapshot at `clock`
 
 After each call, the driver reads three fields of the state machine:
     outbox   the tuples to send to other processors, in this order
@@ -55,12 +55,12 @@ When all tuples of a snapshot have arrived from all partitions, the bolt saves i
 
 In three cases, the low water marks of the Hailstorm paper are not sufficient. HMB therefore adds three rules:
 - A processor sends its low water mark even if it has no tuples to send. Otherwise, a receiver could wait for
-  the mark forever, and the snapshot would never be complete.
-- A bolt saves its state when all offsets in its low water mark have reached or passed the offsets of the
-  snapshot. The mark need not be equal to these offsets. For example, the snapshot has the offsets (10, 20), and
-  a mark goes from (10, 15) to (12, 20).
+  the mark forever.
+- A bolt saves its state when each offset in its low water mark is equal to or greater than the offset in the
+  snapshot. For example, a snapshot has the offsets (10, 20). The mark changes from (10, 15) to (12, 20). The
+  bolt then saves its state.
 - For each partition, a bolt waits only for the marks of processors that can send tuples of this partition. For
-  example, the spout of the partition tags-0 sends no offset for tags-1, so the bolt does not wait for one.
+  example, a spout reads only the partition tags-0. For tags-1, the bolt does not wait for this spout.
 
 Read in this order. In a first reading, skip the last two modules:
 - `low_water_marks`   for each partition, finds the offset below which a processor has received all tuples

@@ -244,8 +244,7 @@ class BoltMachine:
     def _split(self) -> None:
         """Begin the snapshot that the negotiator has requested.
 
-        If the bolt is still saving an older snapshot, this method does nothing. At the end of that save, the method
-        `saved` calls `_split` again.
+        During the save of an older snapshot, this method does nothing. After the save, the bolt calls `_split` again.
         """
         if self._desired is not None and not self._is_saving:
             if self._desired != self.report.stored:  # If they are equal, this snapshot is already stored.
@@ -257,9 +256,9 @@ class BoltMachine:
     def _save_if_eligible(self) -> None:
         """Ask the driver to save the state if the bolt has received all tuples for the current snapshot.
 
-        The clock of the snapshot contains one offset for each partition. The snapshot contains only tuples below these
-        offsets. When the low water mark of the bolt reaches the clock, all these tuples have arrived. The bolt then
-        merges later tuples into a second state.
+        For example, a snapshot contains the tuples from offsets 0 to 9 of one partition. When all upstream processors
+        have promised to send no more of these tuples, the bolt asks the driver to save. It then merges tuples from
+        later offsets into a second state.
         """
         clock = self.state.clock
         if clock is not None and self.state.is_gathering and self.marks.clock.has_reached(clock):

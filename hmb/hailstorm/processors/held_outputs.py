@@ -11,12 +11,12 @@ In a snapshot at C, a sink saves the outputs below C that it still holds back. F
 offsets 0 to 9, and the sink holds back the output for offset 9. After a crash, the bolts continue at offset 10,
 and do not send this output again. Without the snapshot, the output would be lost.
 
-In this example, a sink receives the outputs t and u, and then takes part in a snapshot at clock C. The output
-t is below C, and the output u is not. The rows show the events in order of time:
+In this example, a snapshot contains only offsets 0 to 9 of a partition. A sink receives the output t for
+offset 9 and the output u for offset 10. The rows show the events in order of time:
     event                                              outputs that the sink then holds
     t arrives                                          t
     u arrives                                          t, u
-    the sink saves t in the snapshot at C              t, u
+    the sink saves t in the snapshot                   t, u
     the snapshot is complete, so the sink writes t     u
 
 A sink that holds outputs back keeps them in the order of their arrival. A snapshot of the sink has the same order.

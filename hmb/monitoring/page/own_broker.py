@@ -27,7 +27,7 @@ from hmb.storage.log import Log
 
 
 class OwnBrokerPage(PageRoutes):
-    """The routes of the page of a broker in this process."""
+    """The routes of a broker's web page. The broker runs in this process."""
 
     def __init__(
         self,

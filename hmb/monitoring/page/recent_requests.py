@@ -105,7 +105,7 @@ class RecentRequests:
         self._slowest: dict[str, list[SeenRequest]] = {}  # for each API, its slowest requests, the slowest first
         self._ends = 0.0  # when the recording ends (`time.monotonic`)
         self._second, self._taken = 0, 0  # the current second, and the number of requests recorded in it
-        # For each API, a time: the recorder stores the function calls of the first request after this time.
+        # Maps an API key to a time. After this time, the recorder stores the function calls of the API's next request.
         self._next_followed: dict[int, float] = {}
         # For each API, the last requests whose function calls the recorder has stored.
         self._followed: dict[str, deque[SeenRequest]] = {}

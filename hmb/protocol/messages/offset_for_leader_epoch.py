@@ -36,10 +36,11 @@ class OffsetForLeaderEpochRequest(Request, api_key=ApiKey.OFFSET_FOR_LEADER_EPOC
 class OffsetForLeaderEpochResponse(Response, api_key=ApiKey.OFFSET_FOR_LEADER_EPOCH, versions="0-4", flexible="4+"):
     """The end offset of the requested leader epoch in each partition.
 
-    If the log does not contain this epoch, the response contains the next smaller epoch and its end offset. For
-    example, a log has the epochs 2, 3 and 7. For epoch 5, the response contains epoch 3. For epoch 1, no smaller epoch
-    exists, and the response contains epoch 1 and the start offset of epoch 2. For an epoch above 7, the epoch and the
-    end offset in the response are -1.
+    The log may lack the requested epoch. For example, a log has only the epochs 2, 3 and 7:
+
+    - For epoch 5, the response contains the next smaller epoch, 3, and the end offset of epoch 3.
+    - Epoch 1 is smaller than all epochs. The response contains epoch 1 and the start offset of epoch 2.
+    - Epoch 8 is greater than all epochs. The response contains -1 as the epoch and as the end offset.
 
     Version 0 contains only the end offset. Version 1 adds the epoch. Version 2 adds the throttle time. Version 4
     uses the flexible encoding (KIP-482).

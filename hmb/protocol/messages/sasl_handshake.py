@@ -8,9 +8,8 @@ from hmb.protocol.schema import Request, Response
 class SaslHandshakeRequest(Request, api_key=ApiKey.SASL_HANDSHAKE, versions="0-1"):
     """Names the SASL mechanism that the client chooses.
 
-    Both versions have the same fields. The version decides how the client sends the next messages, which belong to
-    the mechanism. After version 0, each message is a frame without a Kafka request header. After version 1, each
-    message is in a SaslAuthenticate request.
+    Both versions have the same fields, but different login messages follow. After version 0, each login message is
+    a frame without a Kafka request header. After version 1, each login message is in a SaslAuthenticate request.
     """
 
     mechanism: str = t.string()

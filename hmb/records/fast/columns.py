@@ -1,16 +1,17 @@
 """Converts batches to Arrow columns, without creating a Python object for each record.
 
-The problem: a consumer spends most of its time creating a Python object for each record. The idea: Arrow stores
-a column without such objects, in two buffers. One buffer contains all values, one after another. The other
-buffer contains the position at which each value begins. A batch also contains all values, but with other fields
-between them. So this module computes only the positions of the values, and Arrow copies the values. The steps
-are:
+A consumer spends most of its time creating a Python object for each record. Arrow stores a column in two
+buffers, without such objects. One buffer contains all values. The other buffer contains the position at which
+each value begins.
+
+A record batch contains other fields between the values of its records. So this module computes only the
+positions of the values, and Arrow copies the values to a column. The steps are:
 1. Join the uncompressed records of all batches. Find the position of each record from the lengths of the
-   records. This is a loop in Python, which takes 0.1 us for each record.
+   records. This loop in Python takes 0.1 us for each record.
 2. Decode the varints inside the records with numpy: the timestamps, the offsets, and the lengths of keys and
    values. Each call of numpy works on the same field of all records.
-3. Create an Arrow array over the joined bytes, without copying them again. Its elements are, alternately, the
-   bytes before a value (a gap) and a value. Arrow then copies every second element, which is a value, to the
+3. Create an Arrow array over the joined bytes, without copying them again. Each value is one element of the
+   array. The bytes before a value are another element, a *gap*. Arrow then copies only the values to the
    new column:
        bytes        ... 6 | abc | 0 5 2 | de | 0 ...
        elements     gap     value  gap    value  gap

@@ -19,7 +19,8 @@ broker corrects the offsets and compresses the messages again.
 
 The broker converts messages to a record batch only in two cases:
 
-- The topic setting `compression.type` requires another codec than the codec of a message.
+- The topic's `compression.type` requires another codec than the producer's, so the broker encodes the records
+  again.
 
 - The broker has written the log's next offsets into compressed messages v0, but another producer's records
   are appended first and get these offsets.

@@ -19,8 +19,8 @@ Down-conversion decompresses batches, so a few kilobytes can become gigabytes. T
   response contains this size before the messages. The second pass runs while the broker sends the response,
   and keeps only the messages of one batch in memory.
 
-- The messages of a response have at most as many bytes as the client requested. Only the first message can
-  be larger.
+- The Fetch request limits the total size of a response's messages. A first message above this limit is the
+  only message of the response.
 
 - A response contains at most BATCH_SIZE bytes (1 MiB) of converted messages from one batch. If the batch
   contains more messages, the response ends, and the client's next Fetch request asks for the remaining

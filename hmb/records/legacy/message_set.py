@@ -50,9 +50,9 @@ _INT64, _INT32, _UINT32 = Struct(">q"), Struct(">i"), Struct(">I")
 _ATTRIBUTES_AND_TIMESTAMP = Struct(">bq")
 
 NOTHING = nullcontext()
-# The function `_assign_plain` stops at a message if one of the bits in _SPECIAL[magic] is set in its attributes. A bit
-# of CODEC_MASK is set if the message is compressed. LOG_APPEND_TIME_BIT exists only in messages of magic 1. A producer
-# must not set LOG_APPEND_TIME_BIT, so the broker refuses a message with this bit.
+# The function `_assign_plain` stops at messages with special attributes. For magic 0, only compressed messages are
+# special: a bit of CODEC_MASK is set. For magic 1, messages with LOG_APPEND_TIME_BIT are special, too. A producer must
+# not set this bit, so the broker refuses these messages.
 _SPECIAL = (CODEC_MASK, CODEC_MASK | LOG_APPEND_TIME_BIT)
 
 

@@ -14,9 +14,10 @@ it appends the messages, another producer's records get the offsets 500 to 502. 
 messages' offsets to 503 and 504.
 
 The broker converts messages to a record batch in two cases:
-- The topic setting `compression.type` requires another codec than the codec of a message.
-- The offsets in compressed messages v0 must change, because records of another producer already have these
-  offsets. To change the offsets, the broker would have to decompress the messages a second time.
+- The topic's `compression.type` requires another codec than the codec of a message.
+- The broker has written offsets into compressed messages v0, but another producer's records get these offsets
+  first. The broker can change the offsets of a record batch quickly, because the batch stores only its first
+  offset.
 
 Source: Kafka's `LogValidator`.
 """

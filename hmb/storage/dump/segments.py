@@ -1,4 +1,4 @@
-"""Dumps a `.log` file as Kafka 4.3's tool DumpLogSegments does: batches and, on request, records.
+"""Dumps the batches of a `.log` file and optionally their records, like Kafka 4.3's DumpLogSegments.
 
 If a log file is damaged, Kafka's tool ends with a stack trace. HMB's dump instead yields a DamageEntry with the
 position of the damage, in these cases:

@@ -195,8 +195,8 @@ class IndexFile(ABC):
     def _block(self, number: int) -> Block:
         """Return the block with this number. A block has 512 entries, but the last block can have fewer.
 
-        The method reads the file only if the block in memory is a different block, or has another number of entries. If
-        another process has cut the file, the block contains the remaining entries.
+        The method keeps the block that it has read last. It reads the file only for another block, or for new entries.
+        If another process has truncated the file, the block contains only the remaining entries.
         """
         block, count = self._last_block, min(BLOCK, self.entries - number * BLOCK)
         if block.number != number or len(block.keys) != count:

@@ -11,7 +11,7 @@ intact batches end. If damaged bytes follow, `repair` (repair.py) usually replac
 offset: the broker has synced all records below it (loading.py). If the intact batches of the last segment end at or
 after the recovery point, `repair` cuts off the rest of the file.
 
-After the repair, loading.py reads the state of the producers from the intact batches.
+After the broker has repaired damaged segments, loading.py reads the producers' state from the intact batches.
 
 After a crash, the broker usually checks only the active segment, because a log syncs each segment before it
 creates the next one. The broker checks an older segment only if the segment's files may have changed. For

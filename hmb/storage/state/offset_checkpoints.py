@@ -7,9 +7,10 @@ the topic `orders`, all records at offsets below 16,100 are on disk.
 After a crash, the broker may find a damaged batch. If its offsets are below the recovery point, the batch was on
 disk, and was damaged later. Otherwise, it may never have been written completely.
 
-The broker can start if these two files are missing or damaged. Without the recovery points, it does not know which
-records are certainly on disk. After a crash, it may then have to check more segments. Without the log start offsets,
-records that a client has deleted can become readable again.
+The broker can start even if both checkpoint files are missing or damaged:
+- Without the recovery points, the broker does not know which records are certainly on disk. After a crash, it
+  may have to check more segments.
+- Without the log start offsets, records that a client has deleted can become readable again.
 """
 
 from __future__ import annotations

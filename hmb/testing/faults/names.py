@@ -18,7 +18,7 @@ def api_key(api: str | ApiKey) -> ApiKey:
     Raises NameNotFound.
     """
     if not isinstance(api, str | ApiKey):
-        raise NameNotFound(f"api={api!r}: must be the name of an API; examples: Produce, Fetch, JoinGroup")
+        raise NameNotFound(f"api={api!r}: the value must be the name of an API; examples: Produce, Fetch, JoinGroup")
     found = api if isinstance(api, ApiKey) else _BY_LETTERS.get(api.replace("_", "").upper())
     if found is None:
         near = nearest(str(api), [*map(api_name, HANDLERS), *(key.name for key in HANDLERS)])
@@ -33,7 +33,8 @@ def error_code(error: str | ErrorCode) -> ErrorCode:
     if isinstance(error, ErrorCode):
         return error
     if not isinstance(error, str):
-        raise NameNotFound(f"error={error!r}: must be the name of an error code, such as NOT_LEADER_OR_FOLLOWER")
+        why = "the value must be the name of an error code, such as NOT_LEADER_OR_FOLLOWER"
+        raise NameNotFound(f"error={error!r}: {why}")
     try:
         return ErrorCode[error.upper()]
     except KeyError:

@@ -273,7 +273,7 @@ def test_unsecured_tokens_only_if_a_setting_asks_for_them(provider: Provider, ca
 JAAS = "org.apache.kafka.common.security.oauthbearer.OAuthBearerLoginModule required"
 WRONG = [
     ({"sasl.oauthbearer.jwks.endpoint.url": ""}, "OAUTHBEARER needs the public keys of the identity provider"),
-    ({"sasl.oauthbearer.jwks.endpoint.url": "http://keys.example/"}, "must begin with https://"),
+    ({"sasl.oauthbearer.jwks.endpoint.url": "http://keys.example/"}, "the value must begin with https://"),
     ({"sasl.oauthbearer.jwks.endpoint.url": "file:///nowhere/keys"}, "cannot load the public keys"),
     ({f"{PREFIX}sasl.server.callback.handler.class": "x.Y"}, "the handler must be"),
     ({"sasl.server.callback.handler.class": UNSECURED}, "HMB does not have this setting"),
@@ -302,7 +302,7 @@ def test_wrong_settings_of_a_client_are_named() -> None:
     own = {"security.protocol": "SASL_PLAINTEXT", "sasl.mechanism": "OAUTHBEARER"}
     with pytest.raises(SecuritySettingError, match=r"sasl.oauthbearer.token=\[hidden\]: is missing"):
         client_security(own)
-    with pytest.raises(SecuritySettingError, match="must begin with https://"):
+    with pytest.raises(SecuritySettingError, match="the value must begin with https://"):
         client_security(own | {"sasl.oauthbearer.token.endpoint.url": "http://provider.example/token"})
     assert "abc" not in repr(client_security(own | {"sasl.oauthbearer.token": "abc"}))
 

@@ -168,7 +168,7 @@ WRONG = [
     ({"ssl.keystore.location": "/nowhere/x.pem"}, "cannot read /nowhere/x.pem: No such file or directory"),
     ({"ssl.keystore.type": "JKS"}, "is not a JKS store"),
     ({"ssl.client.auth": "required", "ssl.truststore.location": ""}, "ssl.client.auth needs trusted certificates"),
-    ({"ssl.client.auth": "always"}, "must be one of none, requested, required"),
+    ({"ssl.client.auth": "always"}, "the value must be one of none, requested, required"),
     ({"ssl.enabled.protocols": "TLSv1.1"}, "older versions are insecure"),
     ({"ssl.engine.factory.class": "x.Y"}, "ssl.engine.factory.class=.*HMB does not have this setting"),
     ({"principal.builder.class": "x.Y"}, "principal.builder.class=.*may restrict access"),

@@ -141,11 +141,14 @@ def test_consume_waits_for_the_first_topic_that_matches_a_pattern(run: Hmb, serv
         (["--filter-key", "("], "'(' is not a regular expression: missing ), unterminated subpattern at character 1"),
         (["--filter-header", "name"], "'name' is not of the form name=value"),
         (["--property", "print.keys=true"], "--property print.keys: unknown name; the known names are print.timestamp"),
-        (["--property", "print.key=yes"], "--property print.key=yes: must be true or false"),
+        (["--property", "print.key=yes"], "--property print.key=yes: the value must be true or false"),
         (["-X", "fetch.min.bytes=x"], "hmb: -X fetch.min.bytes=x: the value must be a whole number"),
         (["-X", "isolation.level=some"], "hmb: an isolation level must be one of"),
-        (["-X", "auto.offset.reset=foo"], "auto.offset.reset=foo: must be earliest or latest"),
-        (["-X", "security.protocol=SASL_SSL"], "sasl.mechanism=: must be one of PLAIN, SCRAM-SHA-256, SCRAM-SHA-512"),
+        (["-X", "auto.offset.reset=foo"], "auto.offset.reset=foo: the value must be earliest or latest"),
+        (
+            ["-X", "security.protocol=SASL_SSL"],
+            "sasl.mechanism=: the value must be one of PLAIN, SCRAM-SHA-256, SCRAM-SHA-512",
+        ),
     ],
 )
 def test_options_that_make_no_sense(run: Hmb, options: list[str], message: str) -> None:

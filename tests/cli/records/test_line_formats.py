@@ -127,7 +127,7 @@ def test_a_line_without_end_is_named() -> None:
     lines = Lines(Portions([b"first\n", b"\0" * MAX_LINE, b"\0"]), "data.bin")  # type: ignore[arg-type]
     chunks = iter(lines)
     assert next(chunks) == [b"first"]
-    with pytest.raises(CliError, match=r"data.bin: line 2 is longer than 16,777,216 bytes; is the input text?"):
+    with pytest.raises(CliError, match=r"data.bin, line 2: more than 16,777,216 bytes; is the input text?"):
         next(chunks)
     lines.close()
 

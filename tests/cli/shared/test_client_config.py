@@ -49,7 +49,7 @@ def test_texts_become_values(tmp_path: Path) -> None:
         ("batch.size", "-1", "the value must be a whole number, 0 or more"),
         ("enable.idempotence", "yes", "the value must be true or false"),
         ("acks", "most", "the value must be a whole number"),
-        ("security.protocol", "TLS", "must be one of PLAINTEXT, SSL, SASL_PLAINTEXT, SASL_SSL"),
+        ("security.protocol", "TLS", "the value must be one of PLAINTEXT, SSL, SASL_PLAINTEXT, SASL_SSL"),
     ],
 )
 def test_a_text_that_is_not_a_valid_value(name: str, text: str, message: str) -> None:

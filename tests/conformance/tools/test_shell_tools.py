@@ -91,7 +91,7 @@ def test_a_replica_assignment_by_hand(tools: ShellTools) -> None:
         (["--create", "--topic", "three", "--replication-factor", "3"], "the replication factor must be 1, not 3"),
         (["--create", "--topic", "twice"], "already exists"),
         (["--create", "--topic", "elsewhere", "--replica-assignment", "1"], "one replica, on broker 0"),
-        (["--create", "--topic", "tiers", "--config", "remote.storage.enable=true"], "must be one of false"),
+        (["--create", "--topic", "tiers", "--config", "remote.storage.enable=true"], "the value must be one of false"),
         (["--alter", "--topic", "twice", "--partitions", "1"], "1 is not an increase"),
         (["--describe", "--topic", "nobody"], "does not exist"),
         (["--delete", "--topic", "nobody"], "does not exist"),
@@ -120,7 +120,7 @@ def test_settings_of_a_topic(tools: ShellTools) -> None:
     assert len(whole) == TOPIC_SETTINGS
     assert whole["retention.ms"][0] == str(100 * 60 * 60 * 1000)
     refused = alter(tools, "topics", "set", "--add-config", "segment.bytes=many")
-    assert refused.code == 1 and "must be a whole number" in refused.output
+    assert refused.code == 1 and "the value must be a whole number" in refused.output
 
 
 def test_settings_of_a_broker_and_of_all_brokers(tools: ShellTools) -> None:

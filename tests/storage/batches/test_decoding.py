@@ -89,9 +89,10 @@ def test_a_search_passes_over_records_that_nobody_can_read(log: Log, caplog: pyt
 
 
 def test_a_search_does_not_read_a_batch_that_is_too_large(log: Log, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A search by time does not read a batch that has too many records, and returns the batch's first offset.
+    """A search by time does not read a batch that is too large, and returns the batch's first offset.
 
-    The exact offset may be higher. A consumer that starts at the batch's first offset misses no record.
+    A batch is too large if it has too many records, or too many bytes after decompression. The first matching record
+    may have a higher offset. A consumer that starts at the batch's first offset misses no record.
     """
     log.append(RecordBatch.parse(encode_batch([Record(timestamp=at, value=b"v" * 50) for at in (130, 140, 150)])))
     assert log.offset_for_timestamp(145) == (150, 14)

@@ -146,7 +146,7 @@ def many_records(count: int, timestamp: int, key: bytes | None) -> RecordBatch:
 def test_the_check_of_a_batch_is_limited(log_at_now: LogAtNow, monkeypatch: pytest.MonkeyPatch) -> None:
     """A compacted log refuses a batch that has more than MAX_BATCH_RECORDS records.
 
-    In a compacted log, each record must have a key. To check the keys, the log reads each record.
+    In a compacted log, each record must have a key. To check the keys, the log reads each record, which takes time.
     """
     monkeypatch.setattr(validation, "MAX_BATCH_RECORDS", 1_000)
     read = 0

@@ -37,7 +37,7 @@ def opened(directory: Path) -> tuple[LogManager, Cleaner]:
 def test_after_a_failed_swap_the_next_round_keeps_the_new_segment(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, target: str
 ) -> None:
-    """If the cleaner cannot rename a segment's file, its next round does not delete the compacted records.
+    """If the cleaner cannot rename a segment's file, the next round does not delete the compacted records.
 
     Before a bug was fixed, the compacted segment kept its temporary name, which ends with `.swap`. The next round
     gave a second file this name, and then deleted the file.

@@ -1,6 +1,7 @@
 """Tests of the tree view: a segment contains batches, and a batch contains records.
 
-The sum of the sizes of all batches in a segment is the size of the segment.
+The sizes of the batches add up to the size of the segment. The sizes of the records add up to the uncompressed sizes of
+the batches.
 """
 
 from __future__ import annotations

@@ -140,8 +140,8 @@ def run(name: str, flip_count: int, cut_step: int = 1) -> tuple[int, int, int]:
 
     If `cut_step` is 3, the cut copies have 0, 3, 6, ... bytes. `flip_count` is the number of changed copies.
 
-    Return three numbers: the cut copies, the changed copies, and the `.cut` files, in which recovery saves damaged
-    bytes.
+    Return the numbers of cut copies, of changed copies, and of `.cut` files. Recovery saves damaged bytes in these
+    files.
     """
     with tempfile.TemporaryDirectory(dir=MEMORY) as temporary:
         directory, done, kept_files = Path(temporary), [0, 0], 0

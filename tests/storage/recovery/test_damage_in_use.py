@@ -158,12 +158,12 @@ def test_transactions_stay_as_they_are_in_a_repaired_segment(data: DataDirectory
 def test_healthy_readers_are_not_slowed_down_by_checks() -> None:
     reads = RepeatedReads()
     assert not any(reads.is_due(offset) for offset in range(1_000))
-    assert [reads.is_due(5_000) for _ in range(16)].count(True) == 4  # The broker checks reads 2, 4, 8 and 16.
+    assert [reads.is_due(5_000) for _ in range(16)].count(True) == 4  # A check is due at reads 2, 4, 8 and 16.
     assert [reads.is_due(6_000) for _ in range(15)].count(True) == 3
     for offset in range(OFFSETS_KEPT):
         reads.is_due(offset)
     # `reads` counts the reads at OFFSETS_KEPT offsets only, so it has deleted the count of offset 6000. With the old
-    # count, the next read would be the 16th, and the broker would check it.
+    # count, the next read would be the 16th, and a check would be due.
     assert not reads.is_due(6_000)
     assert not reads.is_due(5_000)
 

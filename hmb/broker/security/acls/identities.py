@@ -26,9 +26,9 @@ IDENTITIES: Mapping[str, str] = {
 An empty text says that the field's name is also its meaning, because Kafka always uses the same name.
 """
 
-# The functions `identities_in` and `fields_of` store their results in two dicts, so that they compute each result only
-# once. The decorator @cache would do the same, but mypy rejects each call of a function with @cache whose argument has
-# a type such as `type[Struct]`, although Python can hash every class.
+# The functions `identities_in` and `fields_of` store their results in the next two dicts, and compute each result only
+# once. The decorator @cache would do the same. But mypy reports an error if a function with @cache gets an argument of
+# the type `type[Struct]`.
 _IDENTITIES_IN: dict[type[Struct], Mapping[str, str]] = {}  # the results of `identities_in`
 _EXISTING: dict[tuple[type[Struct], int], Mapping[str, Field]] = {}  # the results of `fields_of`
 

@@ -1,4 +1,4 @@
-"""Throttles clients that exceed their quotas, with wrappers around the handlers.
+"""Puts wrappers around the broker's handlers, to throttle clients that exceed their quotas.
 
 A wrapper calls the handler of an API, and then measures what the request has used: for example, how many bytes of
 records. If the client has exceeded a quota, the response contains the time that the client should wait

@@ -89,7 +89,10 @@ Row = tuple[str, int, int, str, Number, bytes]
 
 
 class SparkRecord(NamedTuple):
-    """A record for `convert` on Spark, with all fields of a `ConsumerRecord` except `timestamp_type`."""
+    """A record for a spout's function `convert` on Spark.
+
+    It has all fields of `ConsumerRecord` except `timestamp_type`.
+    """
 
     topic: str
     partition: int
