@@ -272,20 +272,21 @@ these steps. You do not need them when you read the code for the first time:
 - Step 3, `Accumulator.append`: `PartitionQueues.of` returns the queue of the partition (`client/producing/queues.py`).
   If the producer's memory is full, `BufferMemory.wait` waits (`client/producing/memory.py`). `RecordsBuilder.append`
   encodes the record into the bytes of the batch (`records/builder.py`, `records/record.py`).
-- Step 4, `LeaderRouter._route`: `Accumulator._open` adds a new batch to its queue, and wakes the thread of the router.
+- Step 4, `LeaderRouter._route`: `Accumulator._open` adds a new batch to its queue, and may wake the router's thread.
   `LeaderRouter.run` waits until the batch is due, and then calls `_route`. `Cluster.leader` returns the leader
   (`client/metadata.py`).
 - Step 5, `Sender.run`: `Accumulator.wait_for_batches` waits until a batch is due, and `PartitionQueue.take_due`
   selects it (`client/producing/batch.py`). Then `BatchCompletion.sendable` removes the batches of an aborted
   transaction (`client/producing/completion.py`).
 - Still in step 5, `Sender._send` calls `Sender._encode` (step 6) for each batch, groups the batches into
-  requests (`requests` in `client/producing/encoding.py`), and calls `Sender._post` (step 7). The object in the
+  requests (`requests` in `client/producing/encoding.py`), and calls `Sender._post`. The object in the
   sender's field `_guarantee` returns the producer id, and adds the partitions to the transaction
   (`client/producing/idempotence.py`, `client/producing/transactions/manager.py`).
 - Step 6, `Encoding.encode`: `assign_sequence` assigns the sequence numbers of an idempotent producer
   (`client/producing/idempotence.py`). `wrap_records` compresses the encoded records, and puts the header of the batch
-  before them (`records/batch.py`). Then `produce_request` builds the request from the batches
-  (`client/producing/encoding.py`).
+  before them (`records/batch.py`).
+- After step 6, `Sender._post` calls `produce_request`, which builds a request from the batches
+  (`client/producing/encoding.py`), and then calls `Connection.post_all` (step 7).
 - Step 7, `Connection.post_all`: before its first request, `Connection._open` connects to the broker and requests its
   versions. `ClientConnection.request` encodes the request (`protocol/connection.py`, `protocol/schema.py`).
   `SocketStream.write` writes the bytes to the socket (`client/socket_stream.py`).

@@ -43,9 +43,8 @@ class AcceptedConnection:
     - The server closes a connection whose `deadline` has passed.
 
     Without TLS, the kernel ends reads and writes that wait too long (SO_RCVTIMEO, SO_SNDTIMEO). The method
-    `settimeout` of a Python socket would be slower, because Python would call poll() before each read.
-
-    With TLS, the connection uses `settimeout`, because OpenSSL makes the system calls.
+    `settimeout` of a Python socket would be slower, because Python would call poll() before each read. With TLS, the
+    connection uses `settimeout`, because OpenSSL makes the system calls.
     """
 
     def __init__(
