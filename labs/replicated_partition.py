@@ -67,8 +67,8 @@ class ReplicatedPartition:
     acks: str
     replicas: Sequence[str] = "ABC"
     logs: dict[str, list[Stored]] = field(default_factory=dict)
-    # This dictionary maps each follower to the last step (action) in which it fetched all missing records. The leader's
-    # value is the current step.
+    # This dictionary maps each follower to the number of the last step in which it fetched all missing records. The
+    # leader's value is the number of the current step.
     caught_up_at: dict[str, int] = field(default_factory=dict)
     acknowledged: list[str] = field(default_factory=list)
     history: list[Snapshot] = field(default_factory=list)

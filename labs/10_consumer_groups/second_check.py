@@ -9,7 +9,7 @@ NAMES = ["anna", "ben", "carla", "dan", "eve"]
 
 
 def cases(rng):
-    """Yield pairs: the present and the wanted assignment. Small cases come first."""
+    """Yield pairs: the present assignment `owned`, and the wanted assignment `target`. Small cases come first."""
     yield {"anna": [0, 1]}, {"anna": [0, 1]}
     yield {}, {"anna": [0, 1]}
     yield {"anna": [0]}, {"anna": [0, 1], "ben": [2]}

@@ -55,7 +55,7 @@ def test_elect(answer):
 
 
 def test_common_length(answer, rng):
-    """`common_length` returns how many records the logs of follower and leader share before they differ."""
+    """`common_length` returns how many records at the beginning of the follower's log are also in the leader's log."""
     compare(answer, "common_length", ([0, 0], [0, 0]), 2)
     compare(answer, "common_length", ([0, 0], [0, 0, 1]), 2)
     compare(answer, "common_length", ([0, 0, 0], [0, 0]), 2)

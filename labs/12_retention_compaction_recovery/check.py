@@ -33,7 +33,7 @@ def test_the_active_segment(answer):
 
 
 def expected_of(records, now, delete_retention):
-    """Return the records that compaction must keep. The method is simple, but slow."""
+    """Return the records that compaction must keep, computed with a simple but slow method."""
     kept = []
     for number, (offset, key, value, timestamp) in enumerate(records):
         is_replaced = key is None or any(each[1] == key for each in records[number + 1 :])

@@ -13,10 +13,10 @@ def dirty_ratio(records, checkpoint):
 
 
 def dirtiest(logs, min_ratio):
-    """Return the name of the log with the greatest result of `dirty_ratio`.
+    """Return the name of the log with the greatest dirty ratio, or None if all ratios are below `min_ratio`.
 
     The dictionary `logs` maps the name of each log to the arguments of `dirty_ratio`: a pair
-    (records, checkpoint). If all results are below `min_ratio`, return None.
+    (records, checkpoint).
     """
     return next(iter(logs), None)
 

@@ -171,7 +171,9 @@ def test_a_restart(answer):
 
 
 def attempt(answer, world, outcomes):
-    """Run a transaction for each item of `outcomes`. After a crash, run it again with a new coordinator.
+    """For each item of `outcomes`, run transactions until one ends without a crash.
+
+    After each crash, a new coordinator begins the next transaction.
 
     Return a list with a tuple (epoch, added partitions, expected outcome) for each transaction that has begun.
     If a crash interrupts a transaction that should commit, the expected outcome is None: the transaction may

@@ -1,7 +1,6 @@
 """The texts of every folder follow the rules that a program can check.
 
-The test skips the folders in the set `NOT_CLEAN`, because their texts still break some rules. The command
-`python -m tests.language check FOLDER` prints each broken rule, with the place of the text.
+The command `python -m tests.language check FOLDER` prints each broken rule, with the place of the text.
 """
 
 from __future__ import annotations
@@ -11,7 +10,6 @@ import pytest
 from tests.language.rules import mistakes
 from tests.language.texts import ROOT, Text, all_texts
 
-NOT_CLEAN: set[str] = set()
 LARGE = ("hmb", "tests")  # Each subfolder of these two folders is checked separately.
 
 
@@ -39,14 +37,8 @@ def places() -> list[str]:
 
 @pytest.mark.parametrize("place", places())
 def test_texts_follow_the_rules(place: str, texts: dict[str, list[Text]]) -> None:
-    if place in NOT_CLEAN:
-        pytest.skip("its texts are not repaired yet")
     found = [f"{text.place}: {it}" for text in texts.get(place, ()) for it in mistakes(text.words, text.kind)]
     assert not found, "\n".join(found)
-
-
-def test_folders_that_are_not_clean_exist() -> None:
-    assert set(places()) >= NOT_CLEAN
 
 
 @pytest.mark.parametrize(

@@ -388,8 +388,8 @@ def report(segment: Segment, hole: Hole) -> None:
         LOGGER.warning("%s; no whole batch follows, so the broker cuts off the rest; the segment ends at offset %d",
                        where, hole.next_offset)  # fmt: skip
     else:
-        LOGGER.error("%s; the broker removes all bytes from this position on, so the segment ends at offset %d. "
-                     "The removed bytes contain whole batches, and are kept in the file %s. To read this file with "
+        LOGGER.error("%s; the broker cuts off the rest, which contains whole batches; the segment ends at offset %d. "
+                     "The removed bytes are kept in the file %s. To read this file with "
                      "hmb dump-log, copy the file to another directory under the name 0.log. "
                      "Delete the file when you do not need it any more",
                      where, hole.next_offset, tails.keep(segment.path, hole.position))  # fmt: skip
