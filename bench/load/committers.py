@@ -5,8 +5,7 @@ the next offset into the template, and sends the bytes. It decodes only the erro
     request    ... | int64 committed_offset | ...     8 bytes change, and the correlation id stays the same
     response   ... | int16 error_code | 3 bytes: the empty tagged fields of partition, topic and response
 
-A committer is a connection that commits offsets. The test `tests/conformance/kills/commits.py` kills the broker
-during such commits.
+The test `tests/conformance/kills/commits.py` uses committers, and kills the broker while they send commits.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Programs that read a topic as fast as they can: Kafka's `kafka-consumer-perf-test.sh` and HMB's `perf_consumer`.
 
-HMB's benchmark program `perf_consumer` reads either record objects or Arrow batches.
+The program `perf_consumer` reads either record objects or Arrow batches.
 
 Each consumer reads a topic with one partition from the beginning. After the last record, the consumer prints the same
 line as kafka-consumer-perf-test.sh. One MB in this line is 1,048,576 bytes:

@@ -2,7 +2,7 @@
 
 The kernel counts CPU time in ticks of 10 ms, so a measurement should last several seconds. The field `VmRSS` is
 the RAM that a process uses now, and `VmHWM` is the highest value of `VmRSS` so far. Both values include the
-parts of memory-mapped files that are in RAM.
+parts of memory-mapped files that are in RAM, but no other part of the kernel's page cache.
 
 Spark starts a JVM, and the JVM starts Python workers. The functions with `tree` in their names therefore measure a
 process together with its descendants: its child processes, the children of these processes, and so on.

@@ -94,7 +94,7 @@ class SampleView:
     title: Callable[[Sample], str]  # returns the title of the table; samples with the same title share a table
     cell: Callable[[Sample], str] = lambda _: ""
     contestant: Callable[[Sample], str] = broker
-    reference: int | None = 1  # index (from 0) of the broker with which all other brokers are compared; None: no ratios
+    reference: int | None = 1  # index of the contestant with which all others are compared; None: no ratios
     x: Callable[[Sample], float] | None = None  # the position on the x axis; None: draw dots instead of curves
     x_label: Callable[[Sample], str] = lambda _: ""
 

@@ -156,7 +156,7 @@ def spend(client: FrameClient, pid: int, frames: Iterator[bytes], seconds: float
     "--partitions", type=CommaList(POSITIVE), default=[1, 10, 100, 1_000], metavar="N,N,...",
     help="Numbers of partitions.  [default: 1,10,100,1000]",
 )  # fmt: skip
-@click.option("--seconds", type=float, default=4.0, show_default=True, help="Length (seconds) of each run.")
+@click.option("--seconds", type=float, default=4.0, show_default=True, help="Duration of each run in seconds.")
 def command(measurement: Measurement, partitions: list[int], seconds: float) -> None:
     """Measure the CPU time that HMB's broker uses for a fetch without new records.
 

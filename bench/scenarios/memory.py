@@ -21,8 +21,8 @@ has a size of 32 MiB. The goal is met if the peak memory exceeds this size by at
 newest segments, so it needs little disk space.
 
 The benchmark reads two values from /proc: the resident memory of the process (VmRSS), and the largest value of this
-memory so far (VmHWM). Neither value includes the page cache, which contains the newest bytes of the logs. The page
-cache belongs to the kernel, not to the process.
+memory so far (VmHWM). Neither value includes the newest bytes of the logs. These bytes are in the page cache, which
+belongs to the kernel, not to the process.
 """
 
 from __future__ import annotations
@@ -108,8 +108,8 @@ def measure_producer(gigabytes: int) -> dict[str, float]:
 def command(measurement: Measurement, versus: peers.Installation | None, gigabytes: int, of: str) -> None:
     """Measure the memory of a broker, or the memory of HMB's producer (--of producer).
 
-    A broker is measured after its start, and again after it has received as many GB of records as --gigabytes
-    says. A producer is measured while it sends this amount.
+    A broker is measured after its start, and again after it has received --gigabytes GB of records. A producer
+    is measured while it sends this amount.
     """
     if of == "producer":
         progress = measurement.progress(measurement.round_count)

@@ -75,7 +75,7 @@ SETTINGS = {
     "spark.sql.python.filterPushdown.enabled": "true",
     "spark.python.authenticate.socketTimeout": "60s",  # On a busy machine, Python workers start slowly.
 }
-MONTH_MS = 30 * 24 * 3_600_000  # 30 days in ms; a job of the kind "filter" reads a topic with the records of 30 days
+MONTH_MS = 30 * 24 * 3_600_000  # ms; a job of the kind "filter" reads a topic with the records of this period
 KINDS = ("read", "filter", "write", "stream")
 
 

@@ -10,7 +10,7 @@ These commands are examples:
 
 The benchmark repeats the four scenarios of the thesis, each with a producer and a broker. In scenarios 1 to 3,
 the producer, the broker or both come from Kafka. These scenarios run with two releases, Kafka 4.3.0 and Kafka
-0.8.2.2. (The thesis used the series 0.8.2, and its last release is 0.8.2.2.) In scenario 4, both come from HMB.
+0.8.2.2. (The thesis used the series 0.8.2, whose last release is 0.8.2.2.) In scenario 4, both come from HMB.
 The benchmark measures 3 * 2 + 1 = 7 pairs of a producer and a broker.
 
 The brokers start before the first run, and serve all runs. Each run has its own topic. A *cell* is one

@@ -35,13 +35,14 @@ COLUMNS = ("topic", "partition", "log_start_offset", "log_end_offset", "segments
 def command(
     path: Path, topics: tuple[str, ...], is_pattern: bool, verify: bool, client: ClientConfig, as_json: bool
 ) -> None:
-    """Copy TOPICS to PATH, with the settings of these topics and the offsets of groups.
+    """Copy TOPICS to PATH, with the settings of these topics and the offsets of all groups that read them.
 
     Without TOPICS, copy all topics. For a new backup, PATH must not exist yet. If PATH ends in .tar,
     the backup is one file. Otherwise, it is a directory. `hmb restore` reads the backup.
 
-    Clients can use the broker during the backup. The command reads the log end offset of each partition, for
-    example 100, and then copies only the records below this offset.
+    Clients can use the broker during the backup. The command reads the last stable offset of each partition,
+    for example 100, and then copies only the records below this offset. The backup therefore contains no records
+    of open transactions.
 
     --verify checks an existing backup, and needs no broker. The exit code is 5 if a file is damaged or missing.
     """

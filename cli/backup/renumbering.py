@@ -16,9 +16,9 @@ contains them. Compressed records stay compressed.
 For example, a partition has the records 0 to 9 of a transaction, a transaction marker at offset 10, and the records 11
 to 19. The marker is left out, so the new offsets are 0 to 9 and 10 to 18.
 
-A translation (hmb/mirror/translation.py) maps old offsets to new offsets. For example, a backup has the offsets
-0 to 9 and 11 to 19. For the first record of each range (a *run*), the translation stores the old and the new
-offset: 0 -> 0 and 11 -> 10. Offset 15 (11 + 4) therefore becomes 14 (10 + 4).
+A translation (hmb/mirror/translation.py) maps old offsets to new offsets. For each *run* (a range of old offsets
+without a gap), the translation stores the old and the new offset of the first record. In the example, it stores
+0 -> 0 and 11 -> 10. Offset 15 (11 + 4) therefore becomes 14 (10 + 4).
 """
 
 from __future__ import annotations

@@ -71,8 +71,7 @@ def trim(
         wanted = _new_starts(admin, end, **ways)
         for partition, offset in wanted.items():
             if offset > end[partition]:
-                what = f"{offset} is above the end of {partition}: its next record will get offset {end[partition]}"
-                raise CliError(what)
+                raise CliError(f"offset {offset} is above the log end offset of {partition}, which is {end[partition]}")
         after = {partition: max(offset, start[partition]) for partition, offset in wanted.items()}
         moved = {partition: offset for partition, offset in after.items() if offset > start[partition]}
         results = {} if dry_run or not moved else admin.delete_records(moved)

@@ -31,8 +31,8 @@ if TYPE_CHECKING:
 def command(topology: str, client: ClientConfig, records: int, seed: int, as_json: bool) -> None:
     """Test whether the results of a topology depend on the order of the records.
 
-    The command also tests whether the states of each bolt form a commutative monoid. For example, merge(a, b) must
-    be equal to merge(b, a).
+    The command also tests whether the states of each bolt form a commutative monoid: neither the order nor the
+    grouping of merges changes the result. For example, merge(a, b) must be equal to merge(b, a).
 
     The command uses the first records of each partition of the topology's topics. It does not call the sinks.
 

@@ -1,6 +1,6 @@
 r"""The option `-f` of `hmb consume`: a format such as `%k: %v\n`, which describes how to print a record as text.
 
-A format such as `%k: %v\n` contains these letters and escapes. Most of the letters are those of kcat and rpk:
+A format can contain these letters and escapes. Most of the letters are those of kcat and rpk:
     %t                    topic
     %p                    partition
     %o                    offset

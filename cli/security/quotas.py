@@ -117,7 +117,8 @@ def set_(
 
     producer_byte_rate and consumer_byte_rate limit the bytes of records that clients send or receive in one second.
 
-    request_percentage limits the time that the broker's threads use. The number 100 is all the time of one thread.
+    request_percentage limits the time that the broker's threads use for requests of clients. The number 100 means all
+    the time of one thread.
 
     controller_mutation_rate limits the number of partitions that are created or deleted in one second.
 

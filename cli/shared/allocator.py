@@ -9,8 +9,8 @@ For example, ten threads of a broker handle large requests, and each thread allo
 its own. After the requests, the broker frees the ten arrays. The arenas can still keep most of these 160 MB for a long
 time, and other programs cannot use this memory.
 
-An arena of glibc is a memory pool that serves one thread at a time. Python runs only one thread at a time, so
-one arena is as fast as several.
+An arena serves only one thread at a time. But Python also runs only one thread at a time, so one arena is as fast
+as several.
 
 The function `use_one_arena` makes two changes: the process uses only one arena, and glibc returns large freed
 blocks to the operating system at once. For these changes, the function sets three settings of glibc with glibc's

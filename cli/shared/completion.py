@@ -1,6 +1,6 @@
 """Completes the names of topics, partitions, groups and settings on the command line.
 
-Only a broker knows the names of its topics and groups, so this module asks a broker for these names.
+Only a broker knows which of these names exist, so this module asks a broker for them.
 
 When the user presses Tab, the shell starts `hmb`, and click calls one of the functions in this module. The function
 gets the unfinished line, and asks the broker that this line names. While it waits for the response, the user cannot
@@ -29,7 +29,7 @@ Names = Callable[["Admin", click.Context], Iterable[str]]
 def _from_broker(names: Names) -> Completion:
     """Return a function for click's argument `shell_complete`.
 
-    The function gets names from a broker, and returns those that begin with the unfinished word.
+    The returned function gets names from a broker, and returns those that begin with the unfinished word.
     """
 
     def complete(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem[str]]:

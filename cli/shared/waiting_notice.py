@@ -24,7 +24,7 @@ class WaitingNotice:
     waiting.
 
     If the result of `progress` stays the same for NOTICE_SECONDS seconds, the thread prints one line, such as
-    "waiting for localhost:9092 to answer ...".
+    "waiting for localhost:9092 to answer ...". It does not print this line again until the result changes.
     """
 
     def __init__(self, what: Callable[[], str], progress: Callable[[], object]) -> None:

@@ -143,11 +143,9 @@ class RequestContext(NamedTuple):
     header: RequestHeader
     client: ConnectedClient
     account: Account = UNCOUNTED  # the memory that this request has reserved
-    # This function returns whether the client may see a topic. The default allows all topics. If the broker has ACLs,
-    # security/acls/group_guards.py replaces the default.
+    # These two functions return whether the client may see a topic, and whether it may create a topic. The defaults
+    # allow all topics. If the broker has an authorizer, security/acls/group_guards.py replaces them.
     may_describe: MayDescribe = everything
-    # This function returns whether the client may create a topic. The default allows all topics. If the broker has
-    # ACLs, security/acls/group_guards.py replaces the default.
     may_create: Callable[[str], bool] = lambda name: True
 
     @property

@@ -82,8 +82,8 @@ class RequestCounters:
 
     def __init__(self) -> None:
         self._counts: dict[ApiKey, RequestCount] = {}
-        # If `observe` is set, the broker calls `observe` instead of the handler. `observe` calls the handler and can
-        # record the request.
+        # While the broker records its recent requests, it calls `observe` instead of the handlers. `observe` calls the
+        # handler and can record the request. At other times, `observe` is None.
         self.observe: Observe | None = None
 
     def of(self, api: ApiKey) -> RequestCount:

@@ -69,9 +69,9 @@ FIRST_CORRELATION_ID = int.from_bytes(b"\r\n\r\n", "big")
 OTHER_PROTOCOLS = {b"http": "HTTP", b"<!do": "HTTP", b"<htm": "HTTP", b"<?xm": "HTTP", b"ssh-": "SSH"}
 SESSION_SHARE = 0.85  # After this fraction of a login's lifetime, the client logs in again on a new connection.
 CONNECT_TIMEOUT = 10.0  # seconds; the longest time that a broker may take to accept a connection
-# A broker before Kafka 0.10 does not know ApiVersions. For Kafka 0.8.2, `VERSIONS_OF_08` allows version 0 of the APIs
-# with the keys 0 to 10. It also allows version 1 of OffsetCommit (key 8) and OffsetFetch (key 9). These two APIs use
-# offsets in ZooKeeper with version 0, and offsets in Kafka with version 1.
+# A broker before Kafka 0.10 does not know ApiVersions. For Kafka 0.8.2 and 0.9, these dicts map each API key to the
+# versions that the client can use: only version 0, but for OffsetCommit (key 8) and OffsetFetch (key 9) also version 1.
+# These two APIs use offsets in ZooKeeper with version 0, and offsets in Kafka with version 1.
 VERSIONS_OF_08 = dict.fromkeys(range(11), range(1)) | dict.fromkeys((8, 9), range(2))
 VERSIONS_OF_09 = dict.fromkeys(range(17), range(1)) | dict.fromkeys((8, 9), range(2))
 

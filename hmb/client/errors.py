@@ -25,9 +25,11 @@ Many invalid TLS settings first raise TlsSettingError. A client then converts th
 and a broker converts it to ConfigError. If a client reads its settings from a properties file, it converts
 SecuritySettingError to SettingError.
 
-KafkaError has subclasses, for example `TopicDeleted` (hmb/spark/offsets.py). The exceptions of Hailstorm, HMB's
-stream processor, have the base class `HailstormError` (hmb/hailstorm/errors.py). The exceptions of HMB's
-connector for Spark, such as `LoadError` and `DataLossError`, have no common base class.
+The table does not contain the subclasses of KafkaError, for example `TopicDeleted` (hmb/spark/offsets.py).
+
+Some exceptions are not subclasses of HmbError. The exceptions of Hailstorm, HMB's stream processor, have the base
+class `HailstormError` (hmb/hailstorm/errors.py). Some exceptions of HMB's connector for Spark, such as `LoadError`
+and `DataLossError`, have no common base class.
 
 Some mistakes of the caller raise Python's own exceptions. TypeError and ValueError mean that an argument is wrong.
 RuntimeError means that the client is closed, or that two threads use the client at the same time. TimeoutError means

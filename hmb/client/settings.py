@@ -80,7 +80,7 @@ def seconds(text: str) -> float:
 
 
 def time_limit(text: str) -> float:
-    """Convert a text in milliseconds to seconds: "1500" becomes 1.5. The number must be above 0."""
+    """Convert a text that is a number of milliseconds above 0, and return seconds: "1500" becomes 1.5."""
     limit = seconds(text)
     if not limit:
         raise ValueError("the value must be above 0")

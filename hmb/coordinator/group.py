@@ -8,16 +8,13 @@ responses, stores the records in the journal, and adds the descriptions to the b
 
 A group does not read the system's clock. Its caller provides two kinds of time. For deadlines, the methods of
 the group receive the time of a clock that never goes back. For timestamps in records, the group calls a
-function that returns the time since 1970.
-
-A group receives all times from its caller, so a test can choose them. Only the ids that a group creates are random.
+function that returns the time since 1970. A test can therefore choose all times that a group uses. Only the
+ids that a group creates are random.
 
 For example, the leader of a classic group sends SyncGroup with the assignments of all members. The group
-adds a `Write` to the list `writes`. The `Write` contains a record with these assignments. Its function
-`on_stored` runs after the write.
-
-To handle SyncGroup, `GroupRunner` writes the assignments of all members to the journal. It then calls
-`on_stored`, which adds responses for the waiting members to the group's list `responses`.
+adds a `Write` to the list `writes`. The `Write` contains a record with these assignments, and a function
+`on_stored`. `GroupRunner` writes the record to the journal, and then calls `on_stored`. This function adds
+responses for the waiting members to the group's list `responses`.
 """
 
 from __future__ import annotations

@@ -162,7 +162,7 @@ class GroupCoordinator:
             self._table.find_or_make(key.group).machine = classic
         elif isinstance(key, OffsetCommitKey | LegacyOffsetCommitKey):
             assert isinstance(value, OffsetCommitValue | LegacyOffsetCommitValue)
-            self._table.find_or_make(key.group)  # Create the group if this is its first record in the journal.
+            self._table.find_or_make(key.group)  # A group can have committed offsets, but no other records.
             self._offset_manager.replay(key, value, producer_id)
         else:  # A group that is not classic has several records; each contains a part of its state.
             self._replay_part(key, value)

@@ -9,8 +9,7 @@ the group's lock, checks that the sender is a member, and adds the commit to the
 remove the member while the thread holds the lock.
 
 When a group removes a member, the journal's queue or the log already contains all accepted commits of this
-member. The next owner of a partition commits later. So the removed member's commits never replace the next
-owner's commits.
+member. The next owner of a partition commits after the removal, so the next owner's commits come later.
 
 For example, member A commits offset 40. The commit is in the journal's queue, but not yet on disk. Now the group
 removes A and assigns the partition to member B, which commits offset 45. The queue then contains offset 40 before

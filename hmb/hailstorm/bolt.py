@@ -34,14 +34,13 @@ received sums gets 11 or 7: its result depends on the order. A second bolt that 
 gets 6.
 
 Three monoids can find the newest value of a key, even if the values arrive in the wrong order. `Newest`
-keeps the value with the highest version. For example, a mean of 4 numbers (version 4) replaces a mean of 3
-numbers (version 3).
+keeps the value with the highest version. The topology computes this version: a number that grows with each
+value of a key. For example, a mean of 4 numbers (version 4) replaces a mean of 3 numbers (version 3).
 
 `Max` and `TopN` keep the largest values. Use them only for values that never become smaller, for example
 counts.
 
-A bolt receives 5 and 1, and sends the sums 5 and 6. If the next bolt adds these sums, it gets 11 instead of 6.
-`hailstorm.check` searches for this mistake.
+A second bolt that computes a sum or a mean of all outputs is a mistake. `hailstorm.check` searches for it.
 
 **Combining.** A bolt with `combine=True` does not receive single tuples. The processors that send to this bolt first
 merge the tuples of a batch by key. They send one state for each key of the batch. This saves time. The bolt then sends

@@ -17,10 +17,10 @@ lowest bits first). A *column* is a sequence of values in a format of its own:
     m  column, column            dict: its keys and its values
     x  name (str), value         a registered type: its name and what its `to_value` returned
 
-A *column* is a sequence of values. States and messages contain thousands of values of one type, for example
-words or counts. If each value has a byte for its own type (a tag), Python needs about 1 us to write one value.
-If all values of a column have the same type, the codec therefore writes the type only once. It then writes all
-values with one call of `struct` or `join`, which is much faster.
+States and messages contain thousands of values of one type, for example words or counts. If each value has a
+byte for its own type (a tag), Python needs about 1 us to write one value. If all values of a column have the
+same type, the codec therefore writes the type only once. It then writes all values with one call of `struct` or
+`join`, which is much faster.
 
 A column begins with the number of its values (count). If the column is not empty, one letter (kind) and the
 content follow. This list shows the content for each kind:

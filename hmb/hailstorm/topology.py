@@ -35,8 +35,8 @@ nodes, their connections, their parallelism, and the kind of each bolt's state. 
 instances, and now has four. Some keys now belong to another instance, which does not have the states of these
 keys.
 
-Suppose that a bolt stored sums, but now computes averages. The bolt cannot use the stored sums, so the
-topology needs a new snapshot store. The spouts then begin as at the topology's first start.
+A topology with another shape needs a new snapshot store, and its spouts begin as at its first start. For
+example, a bolt stored sums, but now computes averages, so it cannot use the stored sums.
 
 A snapshot store saves the `fingerprint` of its topology, and refuses a topology with another fingerprint. The
 fingerprint contains the nodes, and the kind of each bolt's state, for example `MapOf(Sum())`.
@@ -193,9 +193,9 @@ class Topology:
     def _check_combining(self, nodes: Mapping[str, Declaration]) -> None:
         """Raise TopologyError if tuples of a combining bolt (with `combine=True`) can reach an IdempotentSink.
 
-        An IdempotentSink writes each output with an id. If an output arrives again after a crash, its id is the same,
-        and the sink overwrites the old output. But a combining bolt can give its tuples new ids after a crash. The sink
-        would then keep the old outputs.
+        An IdempotentSink writes each output with an identity. If an output arrives again after a crash, its identity is
+        the same, and overwrites the old output. But a combining bolt can give its tuples new identities after a crash.
+        The old outputs would then remain.
 
         `nodes` are in topological order.
         """

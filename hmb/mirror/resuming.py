@@ -38,13 +38,11 @@ class MirroredPartition:
     """A partition of the source cluster, its copy in the target cluster, and the mirror's progress.
 
     - `position` is the source offset of the next record to copy.
-    - `end` is the last stable offset of the source partition. The mirror copies only records below this
-      offset.
-    - `has_markers` is true if the mirror writes in transactions. Each transaction then adds a marker to the
-      copy.
+    - `end` is the last stable offset of the source partition. The mirror copies only records below this offset.
+    - `has_markers` is true if the mirror writes in transactions. Each transaction then adds a marker to the copy.
     - `lost` is the number of offsets that the source deleted before the mirror had copied them.
-    - `foreign` is a number of offsets at the end of the copy. A mirror without transactions computes it
-      when it starts. The count begins with the first record of another program. The default is 0.
+    - `foreign` is the number of offsets from the first record of another program to the end of the copy, or 0 if no
+      such record was found. Only a mirror without transactions looks for this record, when it starts.
     """
 
     source: TopicPartition

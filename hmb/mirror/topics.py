@@ -121,8 +121,8 @@ def _grow(target: Admin, there: TopicDescription, wanted: int) -> None:
     """
     if len(there.partitions) > wanted:
         raise MirrorError(
-            f"target: topic {there.name!r} has {len(there.partitions)} partitions, but the source topic has {wanted}. "
-            "Delete the topic at the target, or leave it out with --exclude"
+            f"target: topic {there.name!r} has {len(there.partitions)} partitions, but the source topic has {wanted}; "
+            "delete the topic at the target, or leave it out with --exclude"
         )
     if len(there.partitions) < wanted:
         refused = target.create_partitions({there.name: wanted})[there.name]

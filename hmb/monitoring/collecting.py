@@ -8,8 +8,8 @@ milliseconds apart.
 For example, `collect` reads the position of a consumer group. The group then commits a new position. After this,
 `collect` reads the number of OffsetCommit requests. This number includes the commit, but the group's position is old.
 
-Cost: `collect` takes about 15 us for each segment. Some calls also read headers of batches from files. The
-following list shows the two reasons:
+Cost: `collect` takes about 15 us for each segment. In two cases, it must also read the header of a batch from
+a file:
 
 - If the timestamp of a segment's first batch is not in memory, `collect` reads the header of this batch.
 - If a group has not read a partition to its end, `collect` reads the header of the batch at the group's

@@ -16,8 +16,8 @@ The metrics differ from Kafka's metrics in three ways:
 - Kafka's metrics of requests have a label for the API version, but HMB's metrics do not.
 - In HMB, `bytesin_total` and `bytesout_total` have no label for the topic. Each of them counts the record bytes
   of all topics together.
-- Kafka's `messagesin_total` counts the messages of a topic. HMB's `messagesin_total` counts the used offsets,
-  including the offsets of transaction markers.
+- Kafka's `messagesin_total` counts the messages of a topic. HMB's `messagesin_total` counts the offsets that
+  the topic has used, including the offsets of transaction markers.
 """
 
 from __future__ import annotations

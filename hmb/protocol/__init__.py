@@ -29,7 +29,7 @@ Read in this order:
 - `connection`  the client's end and the broker's end of a connection; matches responses with requests
 - `errors`, `api_keys`, `enums`, `topics`  tables of codes and names
 
-The next list contains five modules that you can skip at your first reading:
+You can skip five modules at your first reading:
 
 - `tagged_fields` encodes the optional fields of newer versions.
 - `allowance` limits the memory for the requests of untrusted clients.

@@ -31,7 +31,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 
-ITEM_SIZE = 1024  # estimated memory (bytes) for one item of an array; the measured memory is 200 to 1,000 bytes
+ITEM_SIZE = 1024  # bytes; an array item and its object in the response together take 200 to 1,000 bytes (measured)
 SMALL = 1024  # bytes; strings and byte strings of at most this size do not count towards the memory limit
 
 Spend = Callable[[int], None]  # The argument is a number of bytes. The function may raise ProtocolError.

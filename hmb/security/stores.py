@@ -153,7 +153,7 @@ def check_pem_type(setting: str, type: str) -> None:
     """Raise TlsSettingError if a setting contains a store as text, but the type of this store is not PEM."""
     if type.upper() not in ("", "PEM"):
         raise TlsSettingError(
-            setting, f"the type must be PEM, not {type}, because another setting contains the text of the store"
+            setting, f"the value must be PEM, not {type}, because another setting contains the text of the store"
         )
 
 

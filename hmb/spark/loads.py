@@ -76,7 +76,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 RUN, UNCOMMITTED, MANIFEST, LOCK = "run=", "_tmp-", "_manifest.json", "_lock"
-# The function `load` sets the options whose names begin with one of these prefixes, so a user must not set them.
+# The function `load` chooses the brokers, topic, offsets and columns, so it refuses options with these prefixes.
 CHOSEN = ("assign", "subscribe", "starting", "ending", "columns", "kafka.bootstrap.")
 RECORDS_PER_RUN = 10_000_000
 # The part before the colon has at least two characters, so that the path "a:/data" is not read as a URI. The expression

@@ -68,9 +68,9 @@ class Lag(NamedTuple):
 
 
 def lag(progress: StreamingQueryProgress, admin: Admin | None = None) -> Lag | None:
-    """Return the lag of a query: the number of records that the query has not read yet.
+    """Return the lag of a query after a trigger (see `Lag`): how many records the query has not read yet.
 
-    `progress` is Spark's report about the query, for example `query.lastProgress`. The lag includes all sources
+    `progress` is Spark's report about the trigger, for example `query.lastProgress`. The lag includes all sources
     that use `hmb` or Spark's Kafka connector. Without offsets of such sources, the result is None.
 
     With `admin`, the function also estimates the unread bytes. To do this, it asks the brokers for the sizes of the

@@ -349,7 +349,7 @@ def _check_batch_bounds(starting: Bound, ending: Bound) -> None:
         if isinstance(bound, dict):
             for topic, partitions in bound.items():
                 if offset in partitions.values():
-                    raise OptionError(f"{mistake} for {topic}: the query would not read any records of a partition")
+                    raise OptionError(f"{mistake} for a partition of {topic}: the query would not read its records")
 
     _check_order(starting, ending)
 

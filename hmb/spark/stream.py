@@ -7,7 +7,7 @@ in this order:
                                 has already stored `end` in its checkpoint
     read(partition)             reads the records of one range, in a worker process
     commit(end)                 commits `end` to a consumer group if commitOffsets is true; Spark calls this method
-                                before the next batch
+                                after all tasks of the batch, when the next batch begins
 
 Example: the checkpoint of a query contains `{"weather": {"0": 23}}`, and the log end offset of partition 0 is 45. The
 next batch reads the offsets 23 to 44. After a crash during this batch, Spark calls `partitions` with the same start and
@@ -30,9 +30,9 @@ DataLossError (module `tasks`):
 - The next offset of the query is above the log end offset, because the topic was deleted and created again.
 - The topic id changes while the query runs, because the topic was deleted and created again.
 
-With failOnDataLoss=false, a query continues even if its topic was deleted and created again. For example, the
-query has read the offsets 0 to 99 of the old topic. The new topic has only 10 records, at the offsets 0 to 9.
-The query then continues at offset 0 of the new topic. Spark's Kafka connector would skip these 10 records.
+With failOnDataLoss=false, the query continues after a data loss. For example, it has read the offsets 0 to 99
+of a topic. The topic is deleted and created again, and now has only the offsets 0 to 9. The next offset, 100, is
+above the log end offset, so the query continues at offset 0. Spark's Kafka connector would skip these 10 records.
 
 A topic that is deleted and created again can soon have more records than the old topic had. The log end
 offset then does not show that the topic is new. The reader therefore compares topic ids, because the new

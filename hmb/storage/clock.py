@@ -23,8 +23,8 @@ The broker reads the time from four clocks. The next table shows the main purpos
     the system's time  the age of fetch sessions, and a new first producer id if the file that stores the next
                        id is lost or damaged
 
-If the file with the next producer id is lost or damaged, the next id is the system's time (ms since 1970).
-Assigned ids are smaller, because a broker assigns fewer than one per ms.
+If the file with the next producer id is lost or damaged, the next id is the system's time (ms since 1970). This
+number is greater than all assigned ids: they begin at 0, and a broker assigns fewer than one id per ms.
 
 Example: a topic has a retention of 7 days, which is 604,800,000 ms. A segment's newest record has the timestamp 1000
 (ms). The segment expires when `now_ms` returns more than 604,801,000.

@@ -110,7 +110,7 @@ class LogManager:
         self._logs: dict[TopicPartition, Log] = {}
         self._topic_ids: dict[str, uuid.UUID] = {}
         self._loaded = False
-        self._is_closed = False  # whether another broker may use the directory; guarded by _lock and _checkpoint_lock
+        self._is_closed = False  # whether another broker may use the directory; set under _lock and _checkpoint_lock
         self._directory_lock = lock(directory)
         self.reserve = DiskReserve(directory)
         try:

@@ -62,7 +62,7 @@ class OffsetIndex(SegmentIndex[OffsetPosition]):
     KEY = struct.Struct(">i")  # The key is the relative offset.
 
     def _entry(self, fields: tuple[int, ...] | None) -> OffsetPosition:
-        relative_offset, position = fields or (0, 0)  # If `fields` is None, use (0, 0), the start of the segment.
+        relative_offset, position = fields or (0, 0)  # without an entry: the start of the segment
         return OffsetPosition(self.base_offset + relative_offset, position)
 
     def append(self, offset: int, position: int) -> None:

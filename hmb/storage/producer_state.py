@@ -38,8 +38,8 @@ with many short-lived producers needs more memory.
 To find out whether a producer's last append was 24 hours ago, the log uses the broker's clock. It does not use
 the timestamps in the batches, because a client may set a timestamp to any value.
 
-The log can forget a producer 24 hours after the producer's last append. A batch on disk does not contain the
-time of its append. After a restart, the log therefore counts from the start of the broker. (Kafka counts from
+A batch on disk does not contain the time of its append. After a restart, the log therefore counts the 24 hours
+from the start of the broker. This time is later, so the log forgets no producer too early. (Kafka counts from
 the timestamp of the last batch.)
 
 A batch with the transactional bit belongs to a transaction. If the producer has no open transaction in this partition,
@@ -95,9 +95,9 @@ SNAPSHOT_HEADER = struct.Struct(">hIi")  # version, CRC, number of entries
 SNAPSHOT_CRC_START = 6  # the CRC covers the bytes from this position on
 SNAPSHOT_ENTRY = struct.Struct(">qhiqiqiq")
 SNAPSHOT_VERSION = 1
-# A broker's counter of producer ids begins at 0, and never reaches this limit. But a client can write any id up to 2^63
-# - 1 into a batch. When a broker starts, it continues after the highest id in its logs. It ignores ids above this
-# limit, because no broker assigned them.
+# A broker's counter of producer ids begins at 0, and never reaches this limit. But a client can write any id into a
+# batch, up to 2^63 - 1. When a broker starts, its counter continues after the highest id in its logs. The broker
+# ignores ids above this limit, because no broker assigned them.
 HIGHEST_ASSIGNED_ID = 2**62
 
 

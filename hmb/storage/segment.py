@@ -81,11 +81,11 @@ class Segment:
         self.file = DurableFile(path, exists=exists)
         self.size = path.stat().st_size if exists else 0
         self.max_timestamp, self.offset_of_max_timestamp = self.time_index.last
-        self.first_timestamp: int | None = None  # greatest timestamp (ms) of the first batch; `segment.ms` begins here
+        self.first_timestamp: int | None = None  # greatest timestamp (ms) of the first batch, for `segment.ms`
         # The number of batches. None means unknown: the segment existed before the broker started, and no rebuild of
         # the indexes has counted its batches.
         self.batch_count: int | None = None if self.size else 0
-        self.producer_batch_positions: list[int] | None = None  # of the batches that rebuild the state of producers
+        self.producer_batch_positions: list[int] | None = None  # positions in `ProducerBatches`; None: unknown
         self.damage_reports = DamageReports(self.file)
         self.config = config
         self._jitter_ms = config.draw_jitter_ms()

@@ -47,8 +47,7 @@ class TimeIndex(SegmentIndex[TimestampOffset]):
     KEY = struct.Struct(">q")  # The key is the timestamp.
 
     def _entry(self, fields: tuple[int, ...] | None) -> TimestampOffset:
-        # If `fields` is None, no entry exists. The result is then the timestamp -1 and the segment's base offset.
-        timestamp, relative_offset = fields or (NO_TIMESTAMP, 0)
+        timestamp, relative_offset = fields or (NO_TIMESTAMP, 0)  # without an entry: the start of the segment
         return TimestampOffset(timestamp, self.base_offset + relative_offset)
 
     def append(self, timestamp: int, offset: int) -> None:

@@ -217,7 +217,7 @@ class ManualClock:
 def _pause(interval: int, left: int) -> int:
     """Return how long (ms) a periodic task waits for its next run, while `advance` moves the clock.
 
-    The clock must still move by `left` ms. The result is `left // PARTS`, but at least the usual `interval`. If
-    PARTS is 20 and 40 hours are left, the task waits for 2 hours.
+    The clock must still move by `left` ms. The result is `left // PARTS`, but at least the usual `interval`. For
+    example, if 40 hours are left, the task waits for 40 / 20 = 2 hours.
     """
     return max(interval, left // PARTS)

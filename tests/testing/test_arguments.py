@@ -18,7 +18,7 @@ WRONG: list[tuple[Callable[[Any], object], type[Exception], str]] = [
     (
         lambda broker: broker.faults.add("Produce", error=19),
         hmb.FaultError,
-        "error=19: the value must be the name of an error code, such as NOT_LEADER_OR_FOLLOWER",
+        "error=19: the value must be the name of an error; example: NOT_LEADER_OR_FOLLOWER",
     ),
     (
         lambda broker: broker.faults.add(0, drop=True),

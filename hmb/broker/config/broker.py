@@ -267,7 +267,7 @@ class BrokerConfig(Settings):
         return cls.of(values, log=log)
 
 
-NO_FIELD = ""  # `ConfigKey.field` of a setting that fills no field of its class
+NO_FIELD = ""  # `ConfigKey.field` of a setting whose value no field contains
 TOPIC_KEYS = {key.name: key for key in no_effect.TOPIC} | {
     (name := f.name.replace("_", ".")): ConfigKey.of(name, f) for f in dataclasses.fields(LogConfig) if f.metadata
 }
@@ -300,7 +300,7 @@ def check_consistency(config: LogConfig) -> None:
     """Raise ConfigError if two of a topic's settings contradict each other."""
     if config.min_compaction_lag_ms > config.max_compaction_lag_ms:
         raise ConfigError(
-            f"the value must not be greater than max.compaction.lag.ms={config.max_compaction_lag_ms}",
+            f"the value must be at most max.compaction.lag.ms={config.max_compaction_lag_ms}",
             "min.compaction.lag.ms",
             str(config.min_compaction_lag_ms),
         )
@@ -323,15 +323,14 @@ def _milliseconds(name: str, text: str, unit: int, key: ConfigKey) -> int:
 def _broker_configs() -> Iterator[ConfigKey]:
     """Return the declarations of all broker settings, one declaration for each name of a setting.
 
-    For example, log.retention.hours, log.retention.minutes and log.retention.ms are names of the same setting. Only
-    log.retention.hours has a default. A default of log.retention.ms would override a value that a user sets in
-    hours.
+    For example, log.retention.hours, log.retention.minutes and log.retention.ms are names of the same setting. As in
+    Kafka, only log.retention.hours has a default. A default of log.retention.ms would override a value that a user
+    sets in hours.
     """
     yield from BROKER_KEYS.values()
     finest_names = {finest for finest, _ in TIMES.values()}
     for name, topic_name in LOG_DEFAULTS.items():
         key = TOPIC_KEYS[topic_name]
-        # As in Kafka, log.retention.hours has a default, but log.retention.ms (a name in `finest_names`) has none.
         default = None if name in finest_names else key.default
         yield key._replace(name=name, default=default, dynamic=True)
     for name, (finest, unit) in TIMES.items():

@@ -1,7 +1,7 @@
 """AlterConfigs: replace all settings of a topic, a broker, a group or client metrics.
 
 Versions: 0-2; version 2 uses the flexible encoding (KIP-482).
-Permissions: ALTER_CONFIGS on the topic or group; on the cluster for brokers.
+Permissions: ALTER_CONFIGS on the topic or group; for other resources, on the cluster.
 Behavior: the request replaces all settings of a resource. A setting that the request does not contain returns
     to its default. (To change a single setting, clients use IncrementalAlterConfigs.) The broker changes either
     all settings of a resource or none. When the broker responds, the new settings are on disk and in use. Each

@@ -5,8 +5,8 @@ Permissions: DELETE on each topic.
 Behavior: the broker moves the log start offset of each partition. Clients cannot read records below the log
     start offset.
     - *Offset.* The log start offset moves forward to the requested offset. It never moves back. The requested
-      offset -1 means the high watermark. If a request contains a partition twice, the broker ignores the first
-      of the two offsets.
+      offset -1 means the high watermark. If a request contains a partition twice, the broker uses only the last
+      offset.
     - *Segments.* The broker usually deletes the segments below the log start offset later, at the next
       retention check.
     - *Disk.* The broker first writes the new log start offsets to disk, and then responds. The offsets

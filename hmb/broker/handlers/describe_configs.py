@@ -1,12 +1,11 @@
 """DescribeConfigs: return settings of topics, brokers, loggers, groups and client metrics, and their sources.
 
 Versions: 0-4; version 4 uses the flexible encoding (KIP-482).
-Permissions: DESCRIBE_CONFIGS on the topic or the group. For other resources, DESCRIBE_CONFIGS on the
-    cluster.
+Permissions: DESCRIBE_CONFIGS on the topic or group; for other resources, on the cluster.
 Behavior: each resource has its own error code. These rules apply to each resource:
     - *Settings.* If the request names settings, the response contains only these settings. Otherwise it
       contains all settings of the resource. If the resource has no setting with a requested name, the
-      response leaves out this name, without an error. Tools also request settings of newer brokers.
+      response leaves out this name. This is no error, because tools also request settings of newer brokers.
     - *Brokers.* To get the settings of this broker, a client sends the broker's id. To get the settings
       that clients have set for all brokers, it sends the id "".
     - *Unknown settings.* A client may have stored a value for a setting that the broker does not know. The
@@ -16,7 +15,7 @@ Behavior: each resource has its own error code. These rules apply to each resour
       all sources), they also contain Kafka's default.
 Version notes: version 1 adds the synonyms and the source of each value. Version 3 adds the type and the
     documentation of each setting.
-Left out: nothing.
+Left out: nothing. HMB supports the whole API.
 """
 
 from __future__ import annotations

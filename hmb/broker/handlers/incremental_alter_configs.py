@@ -1,7 +1,7 @@
 """IncrementalAlterConfigs: change single settings of topics, brokers, loggers, groups and client metrics.
 
 Versions: 0-1; version 1 uses the flexible encoding (KIP-482).
-Permissions: ALTER_CONFIGS on the topic or group; on the cluster for brokers.
+Permissions: ALTER_CONFIGS on the topic or group; for other resources, on the cluster.
 Behavior: the request contains changes of settings:
     - *Operations.* SET sets a value. DELETE resets a setting to its default. APPEND adds items to a list, and
       SUBTRACT removes items. The broker stores each item of a list only once.
@@ -14,7 +14,8 @@ Behavior: the request contains changes of settings:
       broker. A null value gets INVALID_REQUEST for every resource, except in a DELETE.
     - *Invalid requests.* A resource gets INVALID_REQUEST if the request contains the resource twice, one of its
       settings twice, or an unknown operation.
-    - *Fixed settings.* A broker's setting gets INVALID_REQUEST if it cannot change while the broker runs.
+    - *Fixed settings.* The change of a broker's setting gets INVALID_REQUEST if the setting cannot change while
+      the broker runs.
 Version notes: none. The versions differ only in their encoding.
 Left out: nothing. HMB supports the whole API.
 """

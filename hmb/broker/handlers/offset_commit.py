@@ -41,8 +41,8 @@ Wanted = OffsetCommitRequest.OffsetCommitRequestTopic
 TopicResponse = OffsetCommitResponse.OffsetCommitResponseTopic
 PartitionResponse = TopicResponse.OffsetCommitResponsePartition
 Offsets = dict[TopicPartition, CommittedOffset]
-# In a request, -1 as a timestamp (NOW) means the current time. In a request, -1 as a retention time
-# (BROKERS_RETENTION) means the retention time in the broker's settings.
+# In a request, the timestamp -1 (NOW) means the current time, and the retention time -1 (BROKERS_RETENTION) means the
+# retention time in the broker's settings.
 NOW = BROKERS_RETENTION = -1
 
 

@@ -113,7 +113,7 @@ class _Appends:
     def _parse(self, partition: PartitionData) -> ProducedRecords:
         request = self._request
         if request.acks not in (Acks.NONE, Acks.LEADER, Acks.ALL):
-            raise KafkaError(ErrorCode.INVALID_REQUIRED_ACKS, f"acks={request.acks}: must be 0, 1 or -1")
+            raise KafkaError(ErrorCode.INVALID_REQUIRED_ACKS, f"acks={request.acks}: the value must be 0, 1 or -1")
         is_transactional = request.transactional_id is not None
         records = parse_produced(partition.records, self._context.version, is_transactional=is_transactional)
         if isinstance(records, RecordBatch):

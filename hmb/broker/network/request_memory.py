@@ -19,8 +19,8 @@ other. The broker therefore allows one request at a time to exceed the budget. T
 and it ends in limited time, because the broker disconnects a client that stops sending. Then another request can
 exceed the budget.
 
-Only one request at a time may exceed the memory budget that all requests share. If this request takes 100 MB,
-and the other requests fill the budget of 16 MB, all requests together take 116 MB.
+For example, a request exceeds the budget of 16 MB, and takes 100 MB. All other requests together take at most
+16 MB, so the total is at most 116 MB.
 
 The last 8 MiB of the memory budget are reserved for requests of at most 1 MiB, the usual size of a producer's request.
 So these small requests do not have to wait for clients that send requests of 100 MB slowly.
@@ -177,7 +177,8 @@ class Account:
     def take_values(self, size: int) -> None:
         """Take `size` bytes from the memory budget for decoded values of the request.
 
-        If too few bytes are free, wait. Until all values together take more than FREE_VALUES bytes, take nothing.
+        If all values of the request together take at most FREE_VALUES bytes, take nothing. If too few bytes are free,
+        wait.
 
         Raises ProtocolError if all values of the request together take more than MAX_VALUES bytes. Raises
         CloseConnection if the wait takes too long or the broker stops.

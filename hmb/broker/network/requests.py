@@ -86,8 +86,8 @@ class Requests:
     def _admit(self, chunk: int) -> None:
         """Set the client's deadline for the next `chunk` bytes of a frame, or keep the present deadline.
 
-        The method keeps the present deadline only if the frame is the first one of its connection and fits into the
-        read buffer.
+        The first frame of a connection already has a deadline. If this frame fits into the read buffer, the method
+        keeps the deadline.
 
         If the frame is larger than the read buffer, the method first takes `chunk` bytes from the memory budget
         (request_memory.py). It may have to wait for this memory.

@@ -1,18 +1,15 @@
 """Invents *decoys*: false credentials that the broker uses when an unknown user logs in (scram.py).
 
-If a client logs in as a user who does not exist, the broker answers with an invented credential: a *decoy*. During the
-login, the client sees the salt of the credential. The broker computes the salt of a decoy from the user's name and a
-secret key, so the same name always gets the same salt. A real user also has the same salt in each login. If the salt
-changed between two logins, a client would know that the user does not exist.
+During a login, the client sees the salt of the credential. The broker computes the salt of a decoy from the user's
+name and a secret key, so the same name always gets the same salt. A real user also has the same salt in each login. If
+the salt changed between two logins, a client would know that the user does not exist.
 
-If a client logs in as an unknown user, the broker answers with a *decoy*: an invented credential. The form
-of its salt must not show that the user does not exist.
+The form of a decoy's salt must not show either that the user does not exist. HMB's tools use random bytes as a
+salt. Kafka's tools use a random number in base 36, such as `1x3kq...`. If Kafka's tools created all real users,
+the salt of a decoy must also be a number in base 36.
 
-HMB's tools use random bytes as a salt. Kafka's tools use a random number in base 36, such as `1x3kq...`. If
-Kafka's tools created all real users, the salt of a decoy must also be a number in base 36.
-
-A *decoy* is an invented credential with the *shape* of a stored credential. The shape consists of the number of
-iterations and the kind of salt: random bytes of a certain length, or a number in base 36.
+A decoy therefore gets the *shape* of a stored credential. The shape consists of the number of iterations and the
+kind of salt: random bytes of a certain length, or a number in base 36.
 
 Stored credentials can differ in their shape, for example in the number of iterations. The broker uses the
 user's name to select one of these shapes for a decoy. A name therefore gets the same shape in each login.
@@ -31,7 +28,7 @@ from hmb.broker.security.metadata_records import UserScramCredentialRecord
 from hmb.security import scram
 from hmb.security.scram import ScramCredential, ScramMechanism
 
-MAX_SHAPES = 8  # For each login mechanism, decoys copy only the 8 most frequent shapes of stored credentials.
+MAX_SHAPES = 8  # For each mechanism, decoys get at most this number of shapes, the most frequent ones.
 DIGITS = "0123456789abcdefghijklmnopqrstuvwxyz"
 NUMBER_BITS = 130  # the size of the random number from which Kafka's tools make a salt
 NUMBER = re.compile(rb"[0-9a-z]{20,26}")

@@ -1,8 +1,8 @@
 """Client instances. A client instance is one run of a client that sends its metrics, from its start to its end.
 
-A client instance may push its metrics once in each interval. Two pushes may come earlier: the first push after
-a GetTelemetrySubscriptions request, and the last push of the client instance. The last push has the flag
-`terminating`.
+A client instance may push its metrics once in each interval. Two pushes may come earlier. One is the first push
+after a GetTelemetrySubscriptions request, because a client multiplies its first interval by a random factor. The
+other is the last push of the client instance, which has the flag `terminating`.
 """
 
 from __future__ import annotations

@@ -5,7 +5,7 @@ describes ACLs: it matches every ACL whose parts equal the parts of the filter. 
 everything. For example, this filter matches all ACLs of the user alice:
     AclBindingFilter(principal="User:alice")
 
-The methods for ACLs need Kafka 2.0 or later, because in older versions an ACL has no pattern type.
+The methods for ACLs need Kafka 2.0, because in older versions an ACL has no pattern type.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ ALL_ACLS = AclBindingFilter()  # a filter that matches every ACL
 def create_acls(brokers: Brokers, acls: Iterable[AclBinding]) -> dict[AclBinding, KafkaError | None]:
     """Create ACLs. The result of an ACL is None, or a KafkaError if the broker refuses this ACL.
 
-    The broker accepts an ACL that exists already. Needs Kafka 2.0 or later.
+    The broker accepts an ACL that exists already. Needs Kafka 2.0.
     """
     wanted = list(dict.fromkeys(acls))
     creations = [
@@ -91,7 +91,7 @@ def create_acls(brokers: Brokers, acls: Iterable[AclBinding]) -> dict[AclBinding
 
 
 def describe_acls(brokers: Brokers, wanted: AclBindingFilter = ALL_ACLS) -> list[AclBinding]:
-    """Return the ACLs that a filter matches, sorted by their fields. Needs Kafka 2.0 or later."""
+    """Return the ACLs that a filter matches, sorted by their fields. Needs Kafka 2.0."""
     response: DescribeAclsResponse = _send(brokers, DescribeAclsRequest(**_filter_fields(wanted)))
     if response.error_code:
         raise response_error("ACLs", response.error_code, response.error_message)
@@ -103,7 +103,7 @@ def delete_acls(
 ) -> dict[AclBindingFilter, list[AclBinding] | KafkaError]:
     """Delete all ACLs that match at least one filter. For each filter, return the deleted ACLs or a KafkaError.
 
-    An ACL that matches two filters can be in the results of both filters. Needs Kafka 2.0 or later.
+    An ACL that matches two filters can be in the results of both filters. Needs Kafka 2.0.
     """
     wanted = list(dict.fromkeys(filters))
     request = DeleteAclsRequest(filters=[DeleteAclsRequest.DeleteAclsFilter(**_filter_fields(it)) for it in wanted])

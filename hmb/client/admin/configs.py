@@ -180,7 +180,7 @@ def alter_configs(
       it accepts.
     - For other resources, such as all brokers together, it checks no names.
 
-    Raises KafkaError for an unknown name, or if the broker refuses a change. The method needs Kafka 0.11.
+    Raises KafkaError for an unknown name, or if the broker refuses a change. Needs Kafka 0.11.
     """
     changes = _changes(ConfigOperation.SET, set)
     deleted = list_of_names("settings to delete", delete, '["retention.ms"]')

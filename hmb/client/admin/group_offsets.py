@@ -67,8 +67,7 @@ def alter_group_offsets(
 ) -> dict[TopicPartition, KafkaError | None]:
     """Set committed offsets of a group. The result contains None for each partition whose offset was set.
 
-    If the group has members, the error of each partition is UNKNOWN_MEMBER_ID. The method needs
-    Kafka 0.8.2 or later.
+    If the group has members, the error of each partition is UNKNOWN_MEMBER_ID. Needs Kafka 0.8.2.
     """
     new = {partition: with_metadata(offset) for partition, offset in by_partition("offsets", offsets, "5").items()}
 

@@ -99,8 +99,7 @@ class GroupDescription(NamedTuple):
 def list_groups(brokers: Brokers, states: Collection[str] = (), types: Collection[str] = ()) -> list[GroupListing]:
     """Return all groups, or only the groups with these states and types.
 
-    In `states` and `types`, the method ignores the case of letters: "stable" also finds "Stable". The method
-    needs Kafka 0.9 or later.
+    In `states` and `types`, the method ignores the case of letters: "stable" also finds "Stable". Needs Kafka 0.9.
     """
     states = list_of_names("states", states, '["Stable"]')
     types = list_of_names("types", types, '["classic"]')
@@ -182,7 +181,7 @@ def _group(brokers: Brokers, group: str) -> GroupDescription:
                     return describe(connection, group)
                 except KafkaError as error:
                     if error.code is not ErrorCode.GROUP_ID_NOT_FOUND:
-                        raise  # Only after GROUP_ID_NOT_FOUND does the loop continue: it tries the next group type.
+                        raise  # After GROUP_ID_NOT_FOUND, the loop tries the next type: the group may be of this type.
         return _describe_classic_group(connection, group)
 
     try:

@@ -112,7 +112,7 @@ def delete_records(brokers: Brokers, before: Mapping[TopicPartition, int]) -> Pa
 def describe_producers(
     brokers: Brokers, partitions: Iterable[TopicPartition]
 ) -> PartitionResults[tuple[PartitionProducer, ...]]:
-    """Return the producers that each partition's leader knows. The method needs Kafka 2.8 or later."""
+    """Return the producers that each partition's leader knows. Needs Kafka 2.8."""
 
     def ask(
         connection: Connection, partitions: list[TopicPartition]

@@ -200,8 +200,8 @@ class RecordBuffer:
     def remove_next_fetched(self, count: int, next_offset: int, error: KafkaError | None) -> None:
         """Remove the batches that `next_fetched` has returned, and update the position of their partition.
 
-        The new position is `next_offset`. If reading ends at a smaller offset, the position's field `end`, the new
-        position is `end`. For example, if `next_offset` is 8 and `end` is 6, the new position is 6.
+        The new position is `next_offset`. But reading ends at the position's field `end`, so if `end` is smaller, the
+        new position is `end`. For example, if `next_offset` is 8 and `end` is 6, the new position is 6.
 
         The application receives `count` records of the batches. If `error` is not None, the consumer stops reading
         the partition, and a later `poll` raises `error`.

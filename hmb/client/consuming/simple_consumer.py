@@ -14,11 +14,12 @@ finds no leaders and repeats no requests. The application must do this work itse
 has three operations: fetch one partition, fetch several partitions with one request, and list offsets. `hmb.Consumer`
 uses the same requests.
 
-Kafka 0.7 had no index of timestamps. A broker knew only when each *segment* (file) of a log was last
-changed.
+Kafka 0.7 had no index of timestamps. A broker knew only when each *segment* (file) of a log was last changed.
+For a given time, it returned the first offsets of the segments that were last changed at or before this time.
 
-For example, segment A was last changed at 10:30, and the next segment B at 11:30. At 12:00, a consumer
-wanted the records of the last hour. It started with segment A, and skipped older records.
+For example, segment A was last changed at 10:30, and the next segment B at 11:30. At 12:00, a consumer wanted
+the records of the last hour. For the time 11:00, the broker returned the first offset of A. The consumer
+started there, and skipped older records.
 
 The method `offsets_before` requests the first offsets of segments. Only version 0 of the ListOffsets request
 returns these offsets, and brokers from Kafka 4.0 on do not support version 0. In later versions, a response

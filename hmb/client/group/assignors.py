@@ -12,7 +12,7 @@ HMB's client has four assignors:
 
   An advantage of *range*: if the topics "orders" and "payments" have five partitions each, the first member
   gets the partitions 0 to 2 of both topics. If a key is in partition 0 of both topics, this member reads
-  all its records.
+  all records with this key.
 
   A disadvantage of *range*: with many topics of one partition each, the first member gets all partitions.
 

@@ -18,7 +18,7 @@ from hmb.client.producing.partitioner import Partitioner
 from hmb.client.producing.record_checks import check_timestamp, checked_size
 from hmb.records import Header
 
-Column = Any  # a sequence with items of type bytes or None, or an Arrow array with a type from _END_FORMATS
+Column = Any  # a sequence of bytes and None, or a pyarrow Array or ChunkedArray with a type from _END_FORMATS
 
 ROWS_AT_A_TIME = 4096  # limits the memory for copied Arrow values, and the time for which a lock is held
 _END_FORMATS: dict[str, Literal["i", "q"]] = {"binary": "i", "string": "i", "large_binary": "q", "large_string": "q"}

@@ -88,7 +88,7 @@ class BatchResult:
         #
         # Threads can read four fields without `_lock`. `_missing` does not change after it has become 0, and
         # `callbacks_done` does not change after it has become True. Threads read `_outcomes` only after it is complete.
-        # A thread can call an old value of `send_now`, because such a call has no effect.
+        # If `send_now` becomes None after a thread has read it, the thread's call has no effect: the batch is complete.
         self._lock = threading.Lock()
         self._changed: threading.Condition | None = None  # uses `_lock`; created when a thread first waits
 

@@ -141,10 +141,7 @@ class AtLeastOnce:
         """Add partitions to the transaction before their first batches are sent. Without transactions, do nothing."""
 
     def failed(self, error: Exception) -> None:
-        """Handle the error of a batch that the producer has given up.
-
-        A producer without transactions does nothing.
-        """
+        """Handle the error of a batch that the producer has given up. Without transactions, do nothing."""
 
 
 class Idempotence(AtLeastOnce):

@@ -256,6 +256,7 @@ class ShareConsumer:
     ) -> None:
         if error is not None:
             # After an error, some records of the last poll may be unprocessed. In implicit mode, `close` would
-            # acknowledge these records as accepted. In explicit mode, `close` adds no acknowledgements.
+            # acknowledge these records as accepted. In explicit mode, `close` sends only the acknowledgements that
+            # are already chosen.
             self._is_explicit = True
         self.close()

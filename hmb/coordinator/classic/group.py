@@ -369,8 +369,8 @@ class ClassicGroup:
     def record_tombstones(self) -> list[KeyAndValue]:
         """Return the tombstones that delete all records of this group from the journal.
 
-        The group can have replaced an older group with the same group id and another protocol. While the field
-        `replaced` contains tombstones for the records of the older group, the result contains these tombstones too.
+        The group can have replaced a group with the same id and another protocol. Until the first record of this group
+        is stored, the journal contains the older records, so the result also contains their tombstones (`replaced`).
         """
         return [*self.state.replaced, (encode_key(GroupMetadataKey(group=self.group_id)), None)]
 

@@ -17,7 +17,7 @@ In the following example, the log of a journal contains three records:
 2. A record outside the transaction contains the committed offset 20 of weather-0.
 3. The COMMIT marker ends the transaction.
 
-In the log, record 2 (committed offset 20) comes after record 1 (offset 10), so 20 is valid for weather-0.
+The committed offset of weather-0 is 20, because record 2 comes after record 1 in the log.
 
 Some transactions can still be open at the end of the journal's log. The broker replays the records of these
 transactions last, and passes the producer id of each record to the coordinator. Such a record contains a committed

@@ -120,6 +120,5 @@ class JournalPartitions:
 
     def _take(self, logs: Mapping[int, Log], state: LoadingState) -> None:
         self._partitions = {number: JournalPartition(log, state) for number, log in logs.items()}
-        # This is the current number of partitions. The journal ignores partitions that are added later.
-        self._count = max(logs, default=-1) + 1
+        self._count = max(logs, default=-1) + 1  # stays the same if partitions are added later (see `_follow`)
         self._logs = logs

@@ -68,8 +68,8 @@ classic protocol.
 With every value of `group.consumer.migration.policy`, a new consumer with the classic protocol can join a
 KIP-848 group that has members. The group stays a KIP-848 group.
 
-The setting `group.consumer.migration.policy` does not apply to a group without members. The first member
-that joins determines the protocol of the group.
+The policy does not apply to a group without members. The first member that joins determines the protocol of
+the group.
 
 The journal stores a mixed group in the same types of records as any other KIP-848 group. If a member uses the
 classic protocol, its record also contains the field `classic_member_metadata` (consumer/classic_metadata.py).

@@ -228,8 +228,8 @@ def _before(state: ConsumerState, request: JoinGroupRequest, member_id: str) -> 
     a copy of the old member with the id `member_id`, the epoch 0 and the same partitions.
 
     If a request contains an instance id and a member id, both must belong to the same member. The function
-    raises UNKNOWN_MEMBER_ID if no member has the instance id, and FENCED_INSTANCE_ID if it belongs to another
-    member.
+    raises UNKNOWN_MEMBER_ID if no member has the instance id, and FENCED_INSTANCE_ID if the member with this
+    instance id has another member id.
     """
     instance_id = request.group_instance_id
     if instance_id is None:

@@ -114,7 +114,7 @@ class ModernGroup(ABC, Generic[StateT, SettingsT]):
         return self.deadlines.next()
 
     def tick(self, now: int) -> None:
-        """Remove members that missed a deadline (session or rebalance timeout)."""
+        """Act on the deadlines that have passed: for example, remove members whose sessions have ended."""
         self._meet_deadlines(now)
         self.state.finish()
 

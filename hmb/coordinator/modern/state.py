@@ -47,7 +47,7 @@ class ModernMember(Protocol):
 
     @property
     def revocation_timeout(self) -> int | None:
-        """The time limit (ms) for giving up partitions, or None if the member has no partitions to give up."""
+        """The time limit (ms) for giving up partitions or tasks, or None if no such limit applies to the member now."""
 
     def is_reconciled_to(self, epoch: int) -> bool:
         """Return whether the member has moved to this epoch and owns all partitions of its target assignment."""

@@ -35,8 +35,9 @@ def assign_simple(
     topics: dict[UUID, list[PartitionId]] = {}
     for partition in sorted(partitions):
         topics.setdefault(partition.topic_id, []).append(partition)
-    # For example, members A and B read two topics with 3 partitions each. A reads 2 partitions of the first topic. The
-    # loop then increases `first`, so that B reads 2 partitions of the second topic.
+    # The first reader of each topic differs, so that the same members do not always get one partition more. For
+    # example, members A and B read two topics with 3 partitions each. A gets 2 partitions of the first topic, and B
+    # gets 2 partitions of the second topic.
     first = 0
     for topic, numbered in topics.items():
         readers = sorted(member_id for member_id, read in members.items() if topic in read)

@@ -71,8 +71,8 @@ class _Quota:
     def count(self, size: int) -> None:
         """Count one more task for a member. `size` is the number of tasks that this member now owns.
 
-        The field `limit` is the largest number of tasks that a member may own. If `size` equals `limit`, the method
-        computes a new `limit` for the other members.
+        If `size` equals `limit`, this member has enough tasks, and the method computes a new `limit` for the other
+        members.
         """
         if size == self.limit:
             self._members -= 1

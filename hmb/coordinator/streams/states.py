@@ -6,7 +6,8 @@ one of these states:
 - UnrevokedTasks: the member still owns tasks that it must give up.
 - UnreleasedTasks: the member waits for tasks that other members still own.
 
-New target tasks get a greater number, their epoch. A member enters this epoch when it has no tasks to give up.
+Each new target has a greater epoch than the target before. A member enters the epoch of its target when it has no
+more tasks to give up.
 
 A member can be in any state when the broker computes new target tasks. Each event can therefore happen in each
 state, and the table `STREAMS_MEMBER_STATES` has a transition for each state and each event. For example, a

@@ -239,7 +239,7 @@ class TransactionCoordinator:
             return after
         try:
             return self._complete(entry)
-        except KafkaError as error:  # The decision to commit or abort stays valid. The markers are written later.
+        except KafkaError as error:  # The decision to commit or abort stays valid.
             LOGGER.error("%r: the markers are not written yet: %s", after.transactional_id, error.message)
             return after.complete(self._clock())
 
@@ -259,16 +259,15 @@ class TransactionCoordinator:
             if patience:
                 entry.transition_ended.wait_for(lambda: not entry.transition_in_progress, patience)
             before = entry.transaction
+            subject = f"the transactional id {before.transactional_id!r}"
             if before.state is TransactionState.DEAD:  # The id has just expired. The next request creates a new entry.
-                why = f"the transactional id {before.transactional_id!r} has just expired"
-                raise KafkaError(ErrorCode.CONCURRENT_TRANSACTIONS, why)
+                raise KafkaError(ErrorCode.CONCURRENT_TRANSACTIONS, f"{subject} has just expired")
             after = change(before, self._clock())
             if entry.transition_in_progress and not owns_transition:
-                why = f"the transactional id {before.transactional_id!r} is busy; try again"
-                raise KafkaError(ErrorCode.CONCURRENT_TRANSACTIONS, why)
+                raise KafkaError(ErrorCode.CONCURRENT_TRANSACTIONS, f"{subject} is busy; try again")
             if after is before:
                 return before
-            queued = self._journal.enqueue(before.transactional_id, records_of(after))
+            queued = self._journal.enqueue(id, records_of(after))
             entry.set_transition_in_progress(True)
         try:
             self._journal.write(queued)

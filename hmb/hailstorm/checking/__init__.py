@@ -10,18 +10,13 @@ The function `check` has two forms:
     check(topology, records)     checks each bolt with the tuples that it receives; then checks the topology
 
 The check of a topology finds the mistakes of its bolts, and also these mistakes:
-
 - The topology does not run, or it fails in some order of events.
-
 - A spout or a bolt gets no tuple, so the check cannot test it. For example, the topic of a spout is empty, or
   `convert` returns None for every record.
-
-- A spout drops more than 25 % of its records, because they are late (see `allowed_lateness`). Perhaps
-  `event_time` returns seconds instead of ms.
-
+- A spout drops more than 25 % of its records as late: their event times are more than `allowed_lateness` before
+  the newest event time of the partition. Perhaps `event_time` returns seconds instead of ms.
 - Tuples with the same key can go to different instances of a bolt. Each instance then computes only a part of
   the result for this key.
-
 - The result of a bolt depends on the order of events. To find this mistake, the check simulates the topology
   many times, with different orders of events and with crashes. It then compares the results.
 

@@ -297,8 +297,8 @@ def _spread(payloads: Payloads, results: Results) -> tuple[list[int], list[Numbe
 
     `results` contains a list of outputs for each input tuple. An output has the same offset as its input tuple.
 
-    A number is a Python tuple of indexes. For example, an input tuple with the number (0,) has three outputs.
-    The outputs have the numbers (0, 0), (0, 1) and (0, 2).
+    An output's number is the number of its input tuple, followed by one more index. For example, an input tuple
+    with the number (0,) has three outputs. The outputs have the numbers (0, 0), (0, 1) and (0, 2).
     """
     numbers = payloads.numbers or [(0,) * len(payloads.path)] * len(payloads)
     offsets, spread = [], []

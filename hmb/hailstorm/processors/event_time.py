@@ -15,8 +15,9 @@ A batch job that uses the same rule drops them, too.
 
 A bolt can drop further tuples after a partition was idle (see "Idle partitions").
 
-A spout sends its time mark with its tuples. A bolt stores the newest time mark from each sender. If two senders
-report 12:00 and 12:05 for the same partition, the bolt sends 12:00 to the next processors.
+A spout sends its time mark with its tuples. A bolt stores the newest time mark of each sender and partition. For
+each partition, the bolt sends the minimum of these marks to the next processors. For example, if two senders
+report 12:00 and 12:05, the bolt sends 12:00.
 
 The *event-time watermark* of a bolt is the earliest of the time marks that the bolt stores. The bolt expects no
 more tuples with earlier event times. The time marks of idle partitions do not count. If all partitions are idle,

@@ -181,9 +181,9 @@ class SpoutMachine:
 class SpoutSnapshot(NamedTuple):
     """The snapshot of a spout: its newest event time, and its numbers of late records and dead letters."""
 
-    newest: int  # the latest event time (ms) of the records that the spout has read
-    late: int  # the number of late records
-    dead: int  # the number of dead letters
+    newest: int  # ms
+    late: int
+    dead: int
 
     def to_value(self) -> list[int]:
         return list(self)

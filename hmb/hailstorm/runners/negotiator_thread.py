@@ -1,10 +1,10 @@
 """The loop of the negotiator: read the registry, take a step, publish the master state.
 
 Several negotiators can run, but only one of them leads the topology. Each negotiator tries to create the
-entry `master` in the registry. The negotiator that succeeds leads the topology, and the others wait until
-the entry disappears.
+entry `master` in the registry. The negotiator that succeeds is elected, and the others wait until the entry
+disappears.
 
-After each change in the registry, the leading negotiator checks whether its next step is possible. Some
+After each change in the registry, the elected negotiator checks whether its next step is possible. Some
 steps become necessary without a change: for example, it is time for the next snapshot. Every 50 ms, the
 negotiator therefore checks again, even if nothing has changed.
 """
@@ -70,7 +70,7 @@ class NegotiatorThread(threading.Thread):
         self._changed.set()
 
     def kill(self) -> None:
-        """Ask this thread to end, and return at once. Another negotiator can then control the topology."""
+        """Ask this thread to end, and return at once. Another negotiator can then lead the topology."""
         self._is_killed = True
         self._changed.set()
 

@@ -12,8 +12,8 @@ The thread of a processor repeats four steps:
     2. Pass the item to the state machine. If a master state starts the topology again, create a new state
        machine first.
     3. Send the outputs of the state machine to the next processors. Send dead letters (records that a spout
-       could not convert) to their topic. If the state machine asks to save its
-       state, begin to save it in the background.
+       could not convert) to their topic. If the state machine asks to save its state, begin to save it in the
+       background.
     4. If the report of the processor has changed, write it into the registry.
 
 A restart cannot repair some errors, for example a mistake in the user's code. The processor writes an error

@@ -143,8 +143,7 @@ def _check_keys(node: str, bolt: Bolt, state: Any, other: Any) -> None:
     if bolt.key is None:
         return
     windows, pairs = bolt.windows, [(state, other)]
-    # Look for keys that both states contain in the same window. Do this only if each window contains a `MapOf`. Windows
-    # with another monoid, for example `TopN`, are not compared.
+    # Look for keys that both states contain in the same window.
     if windows is not None and not isinstance(windows, Sessions):
         has_keys = type(windows.values).lift is MapOf.lift
         pairs = [(state[start], other[start]) for start in state.keys() & other.keys() if has_keys]

@@ -38,8 +38,8 @@ def serve(
     If the only name is "negotiator", run the negotiator instead. Processors in other processes connect to this
     process at `host`.
 
-    A temporary error, for example of a database, ends only one processor. `serve` raises its exception, and the
-    caller must call `serve` again.
+    After a temporary error, for example of a database, `serve` stops its processors and raises the exception. The
+    topology continues when the caller has called `serve` again.
 
     A lasting error, for example a mistake in the user's code, ends the topology. `serve` raises HailstormError if
     it runs the failed processor or the negotiator. Raises TopologyError for an unknown name.

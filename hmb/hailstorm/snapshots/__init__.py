@@ -8,8 +8,7 @@ The *negotiator* controls the snapshots. When every processor that saves snapsho
 clock, the negotiator marks this clock as complete. Only then does the store delete the snapshots with other
 clocks.
 
-A store also contains three values for the whole topology. After a restart, the topology continues with
-these values:
+A store also contains three values for the whole topology, which the topology needs after a restart:
     fingerprint   a description of the topology, for example its nodes and the kind of each bolt's state. A
                   topology with another fingerprint could not use the snapshots, so the store refuses it.
     epoch         a number that increases by 1 at each start of the topology. The store refuses `save` and

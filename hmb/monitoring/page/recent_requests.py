@@ -57,9 +57,7 @@ from hmb.units import now_ms
 
 RECORDING = 5  # seconds; each call of `view` continues the recording for this time
 LONGEST_RECORDING = 600  # seconds; a call of `slowest` continues the recording for at most this time
-# The recorder keeps the last 100 requests that it has recorded. For each API, it also keeps the 20 slowest requests,
-# and the last 20 requests whose function calls it has stored.
-KEPT, SLOWEST, FOLLOWED = 100, 20, 20
+KEPT, SLOWEST, FOLLOWED = 100, 20, 20  # numbers of requests; SLOWEST and FOLLOWED apply to each API
 MAX_RECORDED_PER_SECOND = 5
 PAUSE = 2.0  # seconds; for each API, the recorder stores the function calls of at most one request in this time
 MAX_FIELDS = 200  # the recorder keeps at most this number of fields of a request or of a response

@@ -26,12 +26,13 @@ from hmb.records.fast.plain import END_AFTER_ONE, END_AFTER_TWO, NEVER, SIGN_BIT
 from hmb.records.varint import read_varint
 
 # In a record, the length of the key comes directly before the key. A length of 0 to 63 takes one byte, and this byte is
-# twice the length (zigzag encoding). For example, the byte 10 means a key of 5 bytes. _KEY_END[10] is 6: one byte for
-# the length, and 5 bytes for the key.
+# twice the length (zigzag encoding).
 #
-# _KEY_END maps the first byte of a key's encoded length to the total size of this length and the key. If the key is
-# missing or has more than 63 bytes, this byte contains the bit 0x01 or 0x80. _KEY_END then contains a very large
-# number, and `plain_keys` returns None.
+# _KEY_END maps the first byte of a key's encoded length to the total size of this length and the key. For example, the
+# byte 10 means a key of 5 bytes. _KEY_END[10] is 6: one byte for the length, and 5 bytes for the key.
+#
+# If the key is missing or has more than 63 bytes, the first byte contains the bit 0x01 or 0x80. _KEY_END then contains
+# a very large number, and `plain_keys` returns None.
 _KEY_END = tuple(INT64_MAX >> 1 if byte & 0x81 else (byte >> 1) + 1 for byte in range(256))
 _MAX_RECORDS = 1 << 13  # maximum number of records in a batch; the offset deltas then have at most two bytes
 # The lowest bit of a varint is the sign. An offset delta n is never negative, so its varint contains the number 2n. For

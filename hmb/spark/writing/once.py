@@ -7,9 +7,9 @@ failure, or because a slow worker seems to be dead. Spark can start a second run
 Idea: a task writes the rows of a batch and a *note* in one transaction. The note of batch 7 says "batch 7 is written".
 If Spark runs the task again, the new run reads the note first.
 
-With the rows of batch 7, a task writes the note "batch 7 is written": it commits the offset 8 (7 + 1) for a
-consumer group. The offset belongs to partition 0 of the first topic to which the task writes. All runs of the
-task use the same transactional id and group id:
+The note is a committed offset of a consumer group: with the rows of batch 7, the task commits the offset 8
+(7 + 1). The offset belongs to partition 0 of the first topic to which the task writes. All runs of the task use
+the same transactional id and group id:
     transactional id  =  group id  =  <transactionalIdPrefix>-<query id>-<task number>
 
 The query id is the same after a restart of a streaming query, because Spark stores it in the checkpoint. The restarted
@@ -26,9 +26,9 @@ Example: task 2 of query Q writes batch 7 and commits. The group `hmb-spark-Q-2`
 crashes and runs batch 7 again. The new run of task 2 fetches offset 8, which means "batch 7 is written". The new run
 therefore writes none of its rows.
 
-Each run of a task calls init_transactions before it fetches the note, which contains the number of the newest
-written batch. After this call, no earlier run can change the note. A transaction commits the rows and the new
-note together, or neither of them.
+The order of the steps matters. After step 1, no earlier run can commit a new note. So the note that the run
+fetches in step 2 does not change before step 3. The transaction commits the rows and the new note together, or
+neither of them.
 
 Limits:
 - When Spark runs a batch again, each task must get the same rows as in the first run. But a row can move to
@@ -201,7 +201,7 @@ def _write(
 
 
 def _last_note(options: SinkOptions, name: str) -> BatchNote | None:
-    """Return the number, row count and checksum of the newest batch that the task has written, or None."""
+    """Return the note (batch number, row count, checksum) of the task's newest written batch, or None."""
     with Admin(options.bootstrap_servers, security=options.security) as admin:
         noted = patiently(options, lambda: admin.list_group_offsets(name, require_stable=True))
     return BatchNote.from_offset(max(noted.values())) if noted else None

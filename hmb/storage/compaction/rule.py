@@ -24,8 +24,8 @@ key, and the second pass copies the records that stay.
 The first pass reads the dirty records from the last batch to the first batch. So when it finds a key for the first
 time, it has found the last record with this key. It adds the key to a set, and the offset of this record to a list.
 
-The second pass keeps a dirty (not yet compacted) record only if it is the last record with its key. It drops a
-clean (already compacted, so older) record if a dirty record has the same key.
+The second pass keeps a dirty record only if its offset is in the list: it is the last record with its key. The
+second pass drops a clean record if its key is in the set, because a later (dirty) record has the same key.
 
 The setting `log.cleaner.dedupe.buffer.size` limits the memory for keys and offsets in a round of compaction. If the
 dirty records have too many keys, the round compacts only the oldest dirty records. The newer records stay dirty until
@@ -74,8 +74,7 @@ class OffsetMap:
         self.keys: set[bytes] = set()
         self.begin_offset = begin_offset
         self.end_offset = end_offset
-        # The caller adds the batches in reverse order, the last one first. The next batch must end below this offset.
-        self.next_offset = end_offset
+        self.next_offset = end_offset  # the next batch that `add` gets must end below this offset
         self.unreadable: dict[int, KafkaError] = {}  # errors of batches that cannot be read, by last offset
         self._offsets = array("q")  # the last offset of each key, in descending order
         self._room = max_bytes

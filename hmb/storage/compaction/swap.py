@@ -13,13 +13,11 @@ If the broker crashes during a swap of segments, the names of the files show at 
 - No file has the suffix `.log.swap`, but some files have the suffix `.cleaned` or `.swap`: the new segment may be
   incomplete. The broker removes these files, and the log keeps the old segments.
 
-A *swap* replaces old segments with one new segment. After a crash during a swap, the broker must know which
-segments are old.
+To remove the old segments after a crash, the broker must know which segments are old. So before each swap, the
+broker writes the offset range of the old segments into the manifest (a file with a list of all segments). For
+example, the range is 0 to 299. All segments that begin at one of these offsets are old.
 
-Before each swap, the broker writes a range of offsets into the manifest (a file with a list of all segments).
-For example, the range is 0 to 299. All segments that begin at one of these offsets are old.
-
-If the manifest does not contain the range, the broker uses the range of the new segment.
+If the manifest does not contain the range, the broker uses the offset range of the new segment.
 
 Source: Kafka's `LogSegments`, `LogLoader`.
 """

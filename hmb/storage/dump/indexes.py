@@ -261,7 +261,7 @@ def _few_damages(entries: Iterator[Entry], path: Path) -> Iterator[Entry]:
         yield entry
     if damages > FEW:
         more = counted(damages - FEW, "more entry", "more entries")
-        why = f"the log does not contain the batches of {more}; the first of these entries is at this position"
+        why = f"the batches of {more} cannot be found in the log; the first of these entries is at this position"
         yield DamageEntry(path, first_hidden, why)
 
 

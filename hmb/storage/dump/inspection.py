@@ -7,10 +7,10 @@ checks these rules:
   earlier batch has a greater timestamp.
 - From each entry to the next, both numbers increase.
 
-`search` and `scan` show how a broker finds the batch that contains the offset 150. First, `search` does a
-binary search in the offset index. If the index has entries for offsets 100 and 200, it finds the entry for
-100. This entry contains a position in the log. `scan` reads the log from this position until it finds the
-batch.
+`search` and `scan` show how a broker finds the batch that contains an offset. First, `search` does a binary
+search in the offset index for the last entry whose offset is not greater than the wanted offset. For example,
+the index has entries for the offsets 100 and 200. For the offset 150, `search` finds the entry for 100. This
+entry contains a position in the log. `scan` reads the log from this position until it finds the batch.
 
 If a client asks for a timestamp, the broker begins with a search in the time index, which leads to an offset.
 

@@ -19,7 +19,7 @@ Read in this order:
 - `windows`           reading a large file part by part
 - `sorted_entries`    the file of an index: append an entry, find an entry
 - `index_blocks`      an optimization: blocks of an index that stay in memory
-- `disk_reserve`      a file that the broker deletes when the disk is full, to get free space
+- `disk_reserve`      a file that the broker deletes when the disk is full, to get space for its own writes
 - `together`          the files of a segment, which are renamed and deleted together
 - `external_changes`   files that another process removes, cuts or changes
 """

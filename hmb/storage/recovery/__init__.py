@@ -19,8 +19,8 @@ restore a transaction marker in which only one bit is wrong.
 If the broker cannot restore a batch, the records of this batch are lost. The broker replaces it by an empty
 batch, so that readers can continue with the next batch.
 
-In the last segment, bytes after the recovery point may be unsynced. A power cut can destroy them. If a batch
-there is damaged, the broker cuts off the batch and the rest of the log. Later records may depend on lost ones.
+In the last segment, bytes after the recovery point may be unsynced, so a power cut can destroy them. If a batch
+there is damaged, the log ends before this batch, because later records may depend on the lost records.
 
 For example, the recovery point is 220: all records below offset 220 were on disk. If the batch at offset 210 is
 damaged, the broker restores it or replaces it by an empty batch. If the batch at offset 230 is damaged, the log ends at

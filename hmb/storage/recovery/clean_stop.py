@@ -20,10 +20,11 @@ from hmb.records import NO_TIMESTAMP
 from hmb.storage.batches.time_search import has_timestamp
 from hmb.storage.segment import Segment
 
-# For example, `index.interval.bytes` is 4,096, and the last index entry contains position 10,000. The first append
-# after position 10,000 + 4,096 = 14,096 adds an entry. This module assumes that one append has at most MAX_UNINDEXED
-# (1,048,576) bytes. So an append that adds no entry ends at or before position 14,096 + 1,048,576 = 1,062,672. If a
-# batch begins after this limit, the index probably lacks an entry. The broker then checks the whole segment.
+# An append adds an index entry if it begins more than `index.interval.bytes` after the position in the last entry. This
+# module assumes that one append has at most MAX_UNINDEXED (1,048,576) bytes. For example, `index.interval.bytes` is
+# 4,096, and the last entry contains position 10,000. An append that adds no entry begins at position 14,096 or before,
+# so it ends at position 14,096 + 1,048,576 = 1,062,672 or before. If a batch begins after this limit, the index
+# probably lacks an entry. The broker then checks the whole segment.
 #
 # Sometimes the broker checks a whole segment although its index is complete. One reason is a restart: the broker then
 # counts the bytes since the last entry from 0 again, so the next entry comes later. Another reason is an append of more

@@ -215,7 +215,7 @@ class _Loading:
             try:
                 return end_offset_from_indexes(segment)
             except KafkaError as error:
-                if segment.size:  # A new log has no records and no indexes. The broker logs nothing about it.
+                if segment.size:  # The indexes of a new log do not exist yet, which is no damage.
                     # With the setting `preallocate`, a segment file can end with zeros. These zeros are not damage, but
                     # `end_offset_from_indexes` raises KafkaError for them. So the broker logs the error with the level
                     # INFO. Without `preallocate`, the files may be damaged, so the level is WARNING.

@@ -268,7 +268,8 @@ class HoleSearch:
             position, batch = found
             after = next_whole_batch(self._windows, position + batch.size, next_offset)
             gap, count = batch.first_offset - next_offset, batch.last_offset - batch.first_offset + 1
-            # No bytes are missing before a batch at `start`. If the batch fits into the gap, its offset is damaged.
+            # No bytes are missing before a batch at `start`. If the batch has exactly as many offsets as the gap before
+            # it, the batch belongs in this gap, and its offset field is damaged.
             is_moved = position == start and gap == count
             is_last = self.synced.may_continue and batch.first_offset == limit and not is_moved
             is_inside = limit is None or batch.last_offset < limit or is_last

@@ -6,7 +6,7 @@ the sizes and checksums of its files in `hmb-manifest`, which Kafka ignores. The
 check a segment or rebuild an index, but it refuses to start if a file such as `topics.json` does not match.
 
 Each line of the file `hmb-manifest` is one entry: a CRC-32C of the rest of the line, the entry's kind, and its
-fields. A `topic` entry contains a partition and a topic id. The list after these lines explains all kinds:
+fields. In this example, the third line is a `topic` entry, which contains a partition and a topic id:
     6856822b manifest 000000131072
     b11acda5 file topics.json 142 90c1f2aa - -
     de2b2083 topic events-0 qDZ9oMfQTpO0ib6hXlK2Yw

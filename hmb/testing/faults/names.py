@@ -33,8 +33,7 @@ def error_code(error: str | ErrorCode) -> ErrorCode:
     if isinstance(error, ErrorCode):
         return error
     if not isinstance(error, str):
-        why = "the value must be the name of an error code, such as NOT_LEADER_OR_FOLLOWER"
-        raise NameNotFound(f"error={error!r}: {why}")
+        raise NameNotFound(f"error={error!r}: the value must be the name of an error; example: NOT_LEADER_OR_FOLLOWER")
     try:
         return ErrorCode[error.upper()]
     except KeyError:

@@ -104,7 +104,7 @@ class Fault:
         return ", ".join(f"{name}={value}" for name, value in values.items() if value)
 
     def is_for(self, request: Request, context: RequestContext) -> bool:
-        """Return True if the fault matches the request's API and client, and can still change requests."""
+        """Return True if the fault matches the request's API and client, and has not reached its limit `times`."""
         return self.api == request.api_key and self.client_id in (None, context.header.client_id) and not self.is_over
 
     def selects(self, topic: str, partition: int | None) -> bool:

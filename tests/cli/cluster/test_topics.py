@@ -143,7 +143,7 @@ def test_the_oldest_records_are_deleted(run: Hmb, servers: str) -> None:
 
 def test_topics_that_cannot_be_trimmed(run: Hmb, servers: str) -> None:
     trim = Trimming(run, servers, "untrimmed")
-    refusal = "hmb: 11 is above the end of untrimmed-0: its next record will get offset 10\n"
+    refusal = "hmb: offset 11 is above the log end offset of untrimmed-0, which is 10\n"
     assert trim("--offset", "11", exit_code=1) == refusal
     assert "choose one: --offset, --time, --keep or --all" in trim(exit_code=2)
     assert "choose one" in trim("--all", "--keep", "1", exit_code=2)

@@ -44,7 +44,7 @@ def test_a_cut_names_the_first_few_entries_and_how_many_there_are(partition: Pat
     assert f"position {2 * SIZE} of the log" in lines[0]
     assert lines[-1] == (
         f"{index}: damaged at position {8 * (1 + FEW)}: "
-        f"the log does not contain the batches of {ENTRIES - 2 - FEW} more entries; "
+        f"the batches of {ENTRIES - 2 - FEW} more entries cannot be found in the log; "
         "the first of these entries is at this position"
     )
     assert len([entry for entry in dump([index], DumpOptions()) if entry.kind == "index_entry"]) == ENTRIES - 1

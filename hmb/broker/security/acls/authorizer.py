@@ -161,13 +161,11 @@ class Authorizer:
         decide, in this order:
 
         1. If an ACL with DENY has the name `*`, the result is False.
-
         2. If `allow.everyone.if.no.acl.found` is true, the result is True.
-
         3. An ACL with DENY cancels each ACL with ALLOW that has the same name and pattern type. The result is True
            if an ACL with ALLOW remains, and False otherwise.
 
-        The method ignores `access_request.name`, and the result is an approximation. For example, a DENY for the
+        The method ignores `access_request.name`, so the result is an approximation. For example, a DENY for the
         prefix `ord` does not cancel an ALLOW for the topic `orders`.
         """
         if access_request.principal in self.super_users:

@@ -104,12 +104,9 @@ def _refuse(
     """Return a response with an error code, or one part of such a response (for example, one topic).
 
     - `kind` is the class of the result, for example `FetchResponse`.
-
     - `source` is the request, or a part of the request. The function copies names and partition indexes from
       `source` into the result.
-
     - `error` contains the error code and its text.
-
     - `sets` is a function that returns whether the objects of a class get the error code. For example,
       FETCH_SESSION_ID_NOT_FOUND concerns a whole Fetch response. `sets` returns True for `FetchResponse`, and
       False for the class of a partition.

@@ -132,9 +132,9 @@ SPECIAL: Mapping[ApiKey, str] = {
     ApiKey.SHARE_GROUP_HEARTBEAT: "READ on the group, and DESCRIBE on each topic that the member names",
     ApiKey.STREAMS_GROUP_HEARTBEAT: "READ on the group, DESCRIBE on each topic; CREATE for new internal topics",
     ApiKey.STREAMS_GROUP_DESCRIBE: "DESCRIBE on the group, and on each topic of its topology",
-    ApiKey.DESCRIBE_CONFIGS: "DESCRIBE_CONFIGS on the topic or group; on the cluster for brokers",
-    ApiKey.ALTER_CONFIGS: "ALTER_CONFIGS on the topic or group; on the cluster for brokers",
-    ApiKey.INCREMENTAL_ALTER_CONFIGS: "ALTER_CONFIGS on the topic or group; on the cluster for brokers",
+    ApiKey.DESCRIBE_CONFIGS: "DESCRIBE_CONFIGS on the topic or group; for other resources, on the cluster",
+    ApiKey.ALTER_CONFIGS: "ALTER_CONFIGS on the topic or group; for other resources, on the cluster",
+    ApiKey.INCREMENTAL_ALTER_CONFIGS: "ALTER_CONFIGS on the topic or group; for other resources, on the cluster",
     ApiKey.CREATE_DELEGATION_TOKEN: "none for the client's own token; otherwise CREATE_TOKENS on the owner",
     ApiKey.DESCRIBE_DELEGATION_TOKEN: "none for own tokens; for others, DESCRIBE, or DESCRIBE_TOKENS on the owner",
 }

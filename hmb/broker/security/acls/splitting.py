@@ -77,9 +77,10 @@ def split(struct: Struct, context: RequestContext, selects: Selects) -> tuple[An
 
 
 def _topics(message: Struct, name: str, field: Field, context: RequestContext) -> list[Any]:
-    """Return the topics of a request. If the request contains null instead of topics, return all topics.
+    """Return the topics of a request, or all topics of the broker if the request means all topics.
 
-    The field `name` of `message` contains the list of topics. `field` is the declaration of this field.
+    The field `name` of `message` contains the list of topics. `field` is the declaration of this field. In most APIs,
+    null instead of a list means all topics. In version 0 of Metadata, an empty list also means all topics.
 
     In a ConsumerGroupHeartbeat request (KIP-848), null means that the list has not changed, so the function
     returns an empty list. The function recognizes this request because its list contains topic ids, but no

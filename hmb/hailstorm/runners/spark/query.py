@@ -5,8 +5,8 @@ Some topics are too large for one machine. Spark runs a topology on a cluster, a
 - Spark's driver, the process that controls a query, replaces the negotiator, which controls the snapshots.
 
 The functions of a topology run on Spark without changes. If no record is late, a bolt computes the same state
-with and without Spark. The order of the tuples does not matter for this state. Only Spark keeps the states of
-closed windows.
+with and without Spark. The order of the tuples does not matter, because the states are commutative monoids.
+Only Spark keeps the states of closed windows.
 
 A bolt with a state runs as several *instances*, as many as its `parallelism`. Each instance has its own state.
 All tuples with the same key go to the same instance. Each node of the topology becomes a part of a query:

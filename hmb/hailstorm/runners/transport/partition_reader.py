@@ -3,8 +3,8 @@
 Two changes of a topic could lead to wrong results. If the reader detects such a change, it raises an error,
 which ends the topology:
 - Records have *expired*: retention deleted them before the spout read them. For example, a spout with
-  offset="earliest" starts without a snapshot, but the log begins at offset 40. With the setting
-  `allow_expired`, the reader raises no error.
+  offset="earliest" starts without a snapshot, but the log begins at offset 40. Only in this case, the
+  setting `allow_expired` prevents the error.
 - The topic was *created again*: its log ends before the offset at which the spout has to continue.
 
 The reader does not detect every topic that was created again. For example, the spout has to continue at offset 50. A
