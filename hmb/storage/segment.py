@@ -85,7 +85,7 @@ class Segment:
         # The number of batches. None means unknown: the segment existed before the broker started, and no rebuild of
         # the indexes has counted its batches.
         self.batch_count: int | None = None if self.size else 0
-        self.producer_batch_positions: list[int] | None = None  # positions in `ProducerBatches`; None: unknown
+        self.producer_batch_positions: list[int] | None = None  # positions from `ProducerBatches`; None: unknown
         self.damage_reports = DamageReports(self.file)
         self.config = config
         self._jitter_ms = config.draw_jitter_ms()

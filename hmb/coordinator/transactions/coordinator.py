@@ -259,15 +259,15 @@ class TransactionCoordinator:
             if patience:
                 entry.transition_ended.wait_for(lambda: not entry.transition_in_progress, patience)
             before = entry.transaction
-            subject = f"the transactional id {before.transactional_id!r}"
+            name = before.transactional_id
             if before.state is TransactionState.DEAD:  # The id has just expired. The next request creates a new entry.
-                raise KafkaError(ErrorCode.CONCURRENT_TRANSACTIONS, f"{subject} has just expired")
+                raise KafkaError(ErrorCode.CONCURRENT_TRANSACTIONS, f"the transactional id {name!r} has just expired")
             after = change(before, self._clock())
             if entry.transition_in_progress and not owns_transition:
-                raise KafkaError(ErrorCode.CONCURRENT_TRANSACTIONS, f"{subject} is busy; try again")
+                raise KafkaError(ErrorCode.CONCURRENT_TRANSACTIONS, f"the transactional id {name!r} is busy; try again")
             if after is before:
                 return before
-            queued = self._journal.enqueue(id, records_of(after))
+            queued = self._journal.enqueue(name, records_of(after))
             entry.set_transition_in_progress(True)
         try:
             self._journal.write(queued)
