@@ -21,17 +21,17 @@ programs, and on the client. HMB's benchmarks therefore follow four rules:
     report.samples, report.view    store each run; make the tables at the end
 
 Read in this order:
-1. `measurement`   the shared part of all scenarios: options, rounds, samples; it uses `progress` and `errors`
+1. `measurement`   the code that all benchmarks share: options, rounds, samples; it uses `progress` and `errors`
 2. `peers`         the measured brokers, each in a process of its own
 3. `load`          the clients and connections that keep a broker busy
 4. `scenarios`     the benchmarks, one module for each
 5. `report`        samples, tables and charts
 6. `logs`          functions that write a large log without a broker
-7. `thesis`        the benchmarks of the thesis on which HMB is based, repeated today
+7. `thesis`        a repetition of the two benchmarks in the thesis on which HMB is based
 8. `streams`       benchmarks of Hailstorm and other stream processors
-9. `testing`       a benchmark of the embedded broker for tests, which runs in the process of the benchmark
-10. `ui`           a benchmark of the page and of the metrics of a broker
-11. `mirror`       a benchmark of the copy of a topic from one broker to another one
+9. `testing`       a benchmark of the embedded broker, which runs in the same process as a test
+10. `ui`           a benchmark of a broker's web page and metrics
+11. `mirror`       a benchmark of a mirror, which copies a topic from one broker to another
 12. `share`        a benchmark of a share group, whose members read a topic as a queue
 13. `security`     a benchmark of the cost of TLS, of logins and of ACLs
 14. `results`      the published samples

@@ -120,8 +120,8 @@ def reset(seconds: list[float]) -> None:
 def topic_seconds() -> float:
     """Create several topics, one after another. Return the median time (seconds) of creating a topic.
 
-    Each topic is deleted before the next one is created. The fixture `hmb_topic` also deletes its topic after each
-    test. The measured time does not include the deletion.
+    The function deletes each topic before it creates the next one, as the pytest fixture `hmb_topic` does between
+    two tests. The result does not include the deletion.
     """
     with Broker() as broker:
         names = map("topic-{}".format, count())

@@ -207,7 +207,7 @@ def measure_page() -> dict[str, float]:
     }
 
 
-# -- how much more CPU time and memory a broker at full load needs while a monitoring page is open
+# -- code that measures how much throughput, CPU time and memory an open web page costs a busy broker
 
 
 @contextmanager

@@ -297,9 +297,9 @@ def running_broker(
 ) -> Iterator[BrokerServer]:
     """Run a broker while the `with` block runs.
 
-    If one of `stop_signals` arrives while the broker starts, the function cancels the start and raises Stopped. The
-    caller must block these signals before the call. A blocked signal does not interrupt the program, so the
-    function can check for the signal itself.
+    The caller must block the signals `stop_signals` before the call. A blocked signal does not interrupt the
+    program, but stays pending. If one of `stop_signals` is pending while the broker starts, the function cancels
+    the start and raises Stopped.
 
     If a setting is wrong, the function raises ConfigError. If the broker cannot use its address or its data
     directory, the function raises CliError.

@@ -1,4 +1,4 @@
-"""HMB: a Kafka-compatible message broker that people can read.
+"""HMB: a Kafka-compatible message broker with readable source code.
 
 Producers send messages to a broker, and consumers read these messages from the broker. In Kafka, the broker
 mainly keeps logs: files to which messages are only appended. A producer appends record batches to the end of a
@@ -141,9 +141,9 @@ After step 2 of the Fetch tour (the list above), the handler calls `long_poll` (
 `long_poll` collects the records of all partitions. If it finds too few bytes, it waits for new records and
 collects again.
 
-Before step 3 of the Fetch tour, `_Fetch.collect` finds the log of each partition (`CachedPartition.log` in
-`broker/fetch_sessions.py`). `_Fetch._set_records` (`broker/handlers/fetch.py`) then calls `Log.read`, which
-calls `Log._read` (step 3).
+Before step 3 of the Fetch tour (the list above), `_Fetch.collect` gets the log of each partition from
+`CachedPartition.log` (`broker/fetch_sessions.py`). `_Fetch._set_records` then calls `Log.read`, which calls
+`Log._read` (step 3).
 
 On a first reading of the Fetch tour, you can skip the check of leader epochs (`broker/leader_epochs.py`), the
 conversion for old clients (`broker/old_clients.py`), and the code for damaged segments
@@ -185,8 +185,8 @@ The JoinGroup tour consists of the functions that handle JoinGroup and SyncGroup
 6. `coordinator/classic/group.py` `ClassicGroup._add` adds the member, when it joins again with this id
 7. `coordinator/classic/rebalance.py` `Rebalance.prepare` begins a rebalance: the group waits for all members
 8. `coordinator/group_runner.py` `GroupRunner.wake` runs when the deadline of this wait has passed
-9. `coordinator/classic/group.py` `ClassicGroup.tick` removes silent members, and then checks the rebalance
-10. `coordinator/classic/rebalance.py` `Rebalance.tick` finds that the deadline of the rebalance has passed
+9. `coordinator/classic/group.py` `ClassicGroup.tick` removes members whose session has ended, and calls step 10
+10. `coordinator/classic/rebalance.py` `Rebalance.tick` finds that the deadline of the wait has passed
 11. `coordinator/classic/rebalance.py` `Rebalance._complete_join` ends the wait
 12. `coordinator/classic/rebalance.py` `Rebalance._begin_generation` queues a response for each member
 13. `coordinator/group_runner.py` `WaitingCall.respond` passes the response to the waiting thread of a member
@@ -210,16 +210,16 @@ each step, `GroupRunner._carry_out_effects` calls `tick`, which handles deadline
 `GroupRunner._carry_out_effects` passes the responses of a group to the waiting threads, and adds the records of
 the group to a queue. `Journal.write` then writes the queued records to the topic `__consumer_offsets`.
 
-`Rebalance._store` queues a `Write` (`coordinator/group.py`): a record that contains the partitions of all
-members, and the function `on_stored`. After the write, `GroupRunner._store_records` takes the group's lock and
-calls `on_stored`. This function calls `Rebalance._assign`, which queues the responses to the members.
+In step 18 of the JoinGroup tour, `Rebalance._store` queues a `Write` (`coordinator/group.py`): a record and the
+function `on_stored`. After the broker has written the record (step 20), `GroupRunner._store_records` takes the
+group's lock and calls `on_stored`. This function calls `Rebalance._assign` (step 21).
 
 A JoinGroup or SyncGroup request often has to wait for other members. The thread that handles the request waits
 in `WaitingCall.wait` until the response is ready (`coordinator/group_runner.py`).
 
-In step 2 of the JoinGroup tour, the coordinator rejects a member if its metadata, or the metadata of all members
-together, is too large (`coordinator/member_memory.py`). It then finds or creates the group
-(`coordinator/group_table.py`).
+In step 2 of the JoinGroup tour, the coordinator rejects the member if its metadata, or the metadata of all
+members together, is too large (`coordinator/member_memory.py`). Otherwise, the coordinator finds or creates the
+group (`coordinator/group_table.py`).
 
 A group of the new protocol (KIP-848) can have members that use the classic protocol. `GroupConverter` handles
 the JoinGroup and SyncGroup requests of these members (`coordinator/migration/converter.py`).

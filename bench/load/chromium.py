@@ -119,7 +119,7 @@ class ChromiumTab:
         return found
 
     def press(self, key: str, code: str = "", number: int = 0) -> None:
-        """Press a key. `number` is the key's Windows code, which keys such as Enter need."""
+        """Press a key. For keys such as Enter, `number` must be the key's code on Windows."""
         code, text = code or key, key if len(key) == 1 else {"Enter": "\r"}.get(key)
         for kind in ("keyDown", "keyUp"):
             extra = {"text": text} if text and kind == "keyDown" else {}

@@ -11,8 +11,8 @@ other records:
 
 The cleaner stores an offset in the file `cleaner-offset-checkpoint`. All records below this offset are compacted.
 
-Compaction is complete when the offset in `cleaner-offset-checkpoint` is the base offset of the active segment
-(`Original.end`).
+Compaction is complete when the file `cleaner-offset-checkpoint` contains `Original.end`, the base offset of the
+active segment.
 """
 
 from __future__ import annotations

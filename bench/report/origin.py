@@ -1,8 +1,8 @@
 """Groups the result files of benchmarks. The runs of one group have the same machine and the same scale.
 
-A median of several runs is useful only if the runs are similar: they must have the same machine and the same
-value of the option `--scale`. An `Origin` therefore names the benchmark (suite), the machine and the scale of a
-result file. A table or a chart combines several files only if their origins are equal.
+A median of several runs is useful only if all runs used the same machine, and the same value of the option
+`--scale`. An `Origin` therefore contains the benchmark (suite), the machine and the scale of a result file. A
+table or a chart combines several files only if the origins of these files are equal.
 
 The user can give names of files to `hmb bench show` and `hmb bench plot`. Without names, the commands read the user's
 own runs in `hmb-bench/`. If this folder contains no runs, the commands read the published runs in `bench/results`.
@@ -58,12 +58,11 @@ class Origin:
 def by_origin(paths: Sequence[Path]) -> dict[Origin, list[Sample]]:
     """Read the files `paths`, or the newest files if `paths` is empty. Return the samples of each origin.
 
-    Each file numbers its rounds from 0. If two files have the same origin, the function gives the rounds of the
-    second file new numbers. For example, if the first file contains rounds 0 to 4, the second file's rounds begin
-    at 5.
+    Each file numbers its rounds from 0. If several files have the same origin, the function continues the numbers.
+    For example, if the first file contains rounds 0 to 4, the second file's rounds begin at 5.
 
-    A report divides HMB's rate by Kafka's rate from the round with the same number. Without the new numbers, the
-    two rates could come from different files.
+    A report divides HMB's rate by Kafka's rate of the same round. The new numbers ensure that both rates come from
+    the same file.
 
     Raises OSError, InvalidSamples.
     """

@@ -147,13 +147,13 @@ class SampleView:
     def ratio(
         self, column: Column, contestants: dict[str, list[Sample]], name: str, reference: str
     ) -> Distribution | None:
-        """Divide the values of one broker or client by the values of another. Return one ratio for each round.
+        """Return one ratio for each round: the value of `name` divided by the value of `reference`.
 
-        For example, `name` is "HMB", `reference` is "Kafka 4.3.0", and `column` selects records/s. For each round, the
-        function divides HMB's records/s by Kafka's records/s.
+        `name` and `reference` are the names of two brokers or clients, for example "HMB" and "Kafka 4.3.0". `column`
+        selects the value, for example records/s.
 
-        The dict `contestants` maps each name to the runs of one task. Return None if `name` and `reference` are equal,
-        or if no round has a ratio.
+        The dict `contestants` maps the name of each broker or client to its runs of one task. Return None if `name` and
+        `reference` are equal, or if no round has a ratio.
         """
         if name == reference:
             return None

@@ -101,11 +101,11 @@ def _ends(partition: TopicPartition, first: int, end: str, last: int) -> dict[st
 
 
 def _at_time(partition: TopicPartition, name: str, listed: Any) -> dict[str, Any]:
-    """Return the row of the output for a partition and one value of the option --time.
+    """Return one row of the output: a partition's offset for one value of the option --time.
 
     `name` is the value of the option. `listed` contains the offset and the timestamp that the broker has found for
-    this value. If one of them is -1, the row contains None instead. For example, both are -1 if all records are
-    older than the time.
+    this value. If the offset or the timestamp is -1, the row contains None instead. For example, both are -1 if all
+    records are older than the time.
     """
     values = {"time": name, "offset": listed.offset, "timestamp": listed.timestamp}
     return partition._asdict() | {key: None if value == -1 else value for key, value in values.items()}

@@ -27,9 +27,9 @@ class OpenedView(NamedTuple):
     rows: Callable[[Any], list[Row]]
     keys: Sequence[str]  # columns that identify a row
     sorted_by: str
-    # The name of the data in the table, for example "segments". If the broker does not report these data,
-    # state["missing"] maps the name to the reason, and the heading of the table shows the reason. The value "" means
-    # that the data are never missing.
+    # The name of the data in the table, for example "segments". If the broker does not report its segments,
+    # state["missing"] contains the reason under the key "segments". The heading of the table then shows this reason.
+    # The name is "" if the data are never missing.
     missing: str = ""
     empty: str = ""  # the text in place of the rows, if no row exists
 

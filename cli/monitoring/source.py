@@ -56,7 +56,7 @@ class Fetch(Protocol):
 
 @dataclass(frozen=True)
 class StateSource:
-    """The source of a broker's state: a URL, a data directory that contains a URL, or the broker's APIs."""
+    """The source of a broker's state: a URL, a data directory with the URL in a file, or Kafka's APIs."""
 
     state_url: str | None
     data_dir: str | None
@@ -132,8 +132,8 @@ def remote_broker(client: ClientConfig) -> Iterator[RemoteBroker]:
 def _read_state(broker: RemoteBroker, seconds: int = 0) -> State:
     """Read the state through the APIs of a broker. Raises CliError.
 
-    The function `fetch_state` uses the number `seconds` to ask for slow requests. This function ignores the number,
-    because no API of a broker reports single requests.
+    `_read_state` ignores the number `seconds`, because no API of a broker reports single requests. Only
+    `fetch_state` uses this number: it asks for slow requests.
     """
     from hmb.client import ConnectionFailed
     from hmb.monitoring.state import as_json

@@ -7,12 +7,12 @@ To find a trend, this module compares each sample of the lag with each later sam
 a sum if the later lag is greater, and subtracts 1 if the later lag is smaller. Among the lags 3, 0, 7, 2, 5, six pairs
 grow and four shrink, so the sum is 2. The lags 1, 4, 6, 9, 12 have ten growing pairs, so the sum is 10.
 
-With a steady lag, chance decides whether a later sample is greater (+1) or smaller (-1) than an earlier one.
-The sum over all pairs is then near 0. For five samples, the standard deviation of the sum is 4.1.
+In each pair of samples, the later lag can be greater (+1) or smaller (-1). With a steady lag, chance decides,
+so the sum over all pairs is near 0. For five samples, the standard deviation of the sum is 4.1.
 
-The limit is two standard deviations, which is 8.2 for five samples. If the sum is greater than 8.2, the lag is
-*growing*. If the sum is less than -8.2, the lag is *shrinking*. Otherwise, the lag is *steady*. In the examples
-above, the sum 2 means a steady lag, and the sum 10 means a growing lag.
+The lag is *growing* if the sum over all pairs is greater than two standard deviations of the sum. It is
+*shrinking* if the sum is less than minus two standard deviations. Otherwise, it is *steady*. For five samples,
+two standard deviations are 8.2. The sum 2 then means a steady lag, and the sum 10 a growing lag.
 
 The comparison of each sample with each later sample is called the Mann-Kendall test. If there are fewer than five
 samples, the module does not run the test, and reports no trend.

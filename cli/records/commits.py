@@ -28,7 +28,7 @@ GRACE = 5.0  # seconds to commit and to leave the group at the end
 
 
 class GroupCommits:
-    """Stores for each partition the offset after the last printed record, and commits these offsets for the group."""
+    """Commits a group's offsets: in each partition, the offset after the last printed record."""
 
     def __init__(self) -> None:
         self._printed: dict[TopicPartition, int] = {}  # partition -> the offset after the last record that was printed

@@ -83,7 +83,7 @@ class ClientConfig:
 def admin_settings() -> Mapping[str, Setting]:
     """Return the settings of an `hmb.Admin`: Kafka's name -> setting.
 
-    A global import of the client would slow down `--help`.
+    A global import would slow down `--help`, so this function imports the client.
     """
     from hmb.client.settings import COMMON
 

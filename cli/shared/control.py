@@ -1,4 +1,4 @@
-"""Opens a control port for tests of `hmb broker`, and stops an embedded broker when its parent process ends."""
+"""Opens a control port for tests of a broker. Stops the broker when the process of its test ends."""
 
 from __future__ import annotations
 

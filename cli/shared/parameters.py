@@ -65,7 +65,7 @@ def servers(text: str) -> str:
 def topic_name(text: str) -> str:
     """Return the text if Kafka allows it as the name of a topic. Raises click.BadParameter.
 
-    The topic need not exist.
+    The topic does not have to exist.
     """
     from hmb.protocol.errors import KafkaError
     from hmb.protocol.topics import check_topic_name

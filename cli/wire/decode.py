@@ -256,10 +256,10 @@ def _has_request_header(frame: WireFrame) -> bool:
 
 
 def _refuse_response(wire: memoryview, data: memoryview, expected: Expected) -> None:
-    """Raise CliError if the bytes can only be a response.
+    """Raise CliError if the bytes match a response, or if the user has set the option --response.
 
-    The bytes of a response contain neither its API nor its version, so the user must name both with options. The
-    message of the error lists the APIs and versions whose responses match the bytes.
+    A response contains neither its API nor its version, so the user must set both with options. The error's message
+    lists the APIs and versions whose responses match the bytes.
     """
     from hmb.protocol.messages import API_KEYS, api_name, response_class
 

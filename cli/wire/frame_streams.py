@@ -5,7 +5,7 @@ sockets. A connection has two streams, one for each direction. When the proxy re
 stream, and sends the bytes that the stream returns. A stream changes only the addresses of brokers in responses, and
 returns all other bytes unchanged.
 
-Usually, a stream returns the received bytes immediately. There are two exceptions.
+Usually, a stream returns the received bytes immediately. The next two paragraphs describe the exceptions.
 
 At the beginning of a frame, a stream waits until it has received enough bytes to know which message the frame
 contains. These first bytes of the frame are called the *head*.

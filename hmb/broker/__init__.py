@@ -20,9 +20,11 @@ one after the other. If a consumer waits for new records, only the thread of thi
 transactions), and makes a response from the results of these functions. A handler takes no lock and uses no socket.
 
 A handler returns a response, `None`, or a `Deferred`. `None` means that the client wants no response (a Produce
-with acks=0). A `Deferred` means that the response must wait, for example until records are on disk. The thread
-of the connection can handle further requests before it waits for this response. A Fetch that waits for new
-records uses no `Deferred`: its handler itself waits, and so does the thread.
+with acks=0). A `Deferred` means that the response must wait, for example until records are on disk. Meanwhile,
+the connection's thread can handle further requests.
+
+The handler of Fetch never returns a `Deferred`. It waits for new records in the connection's thread, so this
+thread handles no further requests during the wait.
 
 *Errors.* The code for logs, groups and transactions raises `KafkaError`, which contains an error code of Kafka.
 The handler puts this code into the response, at the partition or the group that caused the error. If a client

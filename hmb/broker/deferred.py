@@ -13,8 +13,8 @@ needs the response as bytes, but the `Deferred` of a handler returns a response 
 (dispatch.py) therefore wraps the handler's `Deferred` in another `Deferred`. The function `result` of the outer
 `Deferred` gets the response object from the inner `Deferred`, and encodes the object as bytes.
 
-The thread of a connection may handle further requests before it waits for a deferred response with `Deferred.result`.
-The module network/gathering.py limits the number of these requests.
+The thread of a connection can collect several deferred responses, and then call `Deferred.result` for each of
+them. The module network/gathering.py limits the number of collected responses.
 """
 
 from __future__ import annotations

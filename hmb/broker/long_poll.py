@@ -50,7 +50,7 @@ class Poll(Protocol):
 
 
 def long_poll(poll: Poll, max_wait_ms: int, context: RequestContext) -> None:
-    """Collect records. While the poll is not satisfied, wait for more records, but at most `max_wait_ms`."""
+    """Collect records until the response is ready. Wait at most `max_wait_ms` ms for new records."""
     max_wait = min(max_wait_ms, context.broker.config.limits.max_idle) / 1000
     deadline = time.monotonic() + max_wait
     poll.collect()

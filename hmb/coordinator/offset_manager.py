@@ -112,10 +112,10 @@ class OffsetManager:
     ) -> QueuedRecords:
         """Delete committed and pending offsets of a group: add tombstones for them to the journal's queue.
 
-        If `partitions` is None, delete the offsets of all partitions. Commits in the queue are not yet in memory,
-        so the method first writes the queued records. The caller must hold the group's lock.
+        If `partitions` is None, delete the offsets of all partitions. The caller must hold the group's lock. The method
+        first writes the queued records, because their commits are not in memory before this write.
 
-        The sequence `also` contains other records that the journal writes together with the tombstones. An example is
+        The parameter `also` contains other records that the journal writes together with the tombstones, for example
         the group's own tombstone. Raises NOT_COORDINATOR or COORDINATOR_LOAD_IN_PROGRESS, as `begin_commit` does.
         """
         self._journal.write_all_queued(group_id)

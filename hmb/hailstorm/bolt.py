@@ -87,15 +87,15 @@ class Combining:
 
 
 class Bolt:
-    """A bolt as the user declares it: how it merges its states, and the functions that Hailstorm calls for each tuple.
+    """A bolt as the user declares it: functions that handle a tuple, and the monoid that merges states.
 
-    monoid      merges states; the order of the merges must not change the result
-    lift        takes a tuple; returns the state that contains only this tuple
+    monoid      merges two states; the order of the merges must not change the result
+    lift        takes a tuple; returns the state of a bolt that has received only this tuple
     transform   takes a tuple and the bolt's state; returns the tuples that the bolt sends
     key         takes a tuple; returns its key in the bolt's state. None if the bolt is declared without a key
     event_time  takes a tuple; returns its event time (ms since 1970). None if the bolt has no windows
-    combining   the functions with which senders merge the tuples of a batch by key. None if they do not merge tuples
-    mistake     a mistake in the declaration, or None. The topology raises an error with this text and the bolt's name
+    combining   functions for senders that merge tuples with the same key before sending them to the bolt, or None
+    mistake     the text of a mistake in the declaration, or None. The topology raises an error with this text
 
     Invariant: if `combining` is not None, the bolt's state is a map with one state for each key.
     """

@@ -91,10 +91,10 @@ class Clock(Mapping[TopicPartition, int]):
     def has_reached(self, goal: Clock) -> bool:
         """Return whether each offset of this clock is at or above the offset of the same partition in `goal`.
 
-        `goal` may contain more partitions. For example, the clock (tags-0: 7) has reached the goal
+        The method ignores partitions that are only in `goal`. For example, the clock (tags-0: 7) has reached the goal
         (tags-0: 7, tags-1: 40).
 
-        A processor calls this method to find out whether it has received all tuples for a snapshot.
+        A processor calls this method to check whether it has received all tuples for a snapshot.
         """
         return all(offset >= goal._offsets[partition] for partition, offset in self._offsets.items())
 

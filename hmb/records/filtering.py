@@ -13,10 +13,10 @@ Each record stores its timestamp as a difference to the base timestamp of the ba
 the base timestamp, it computes a new difference for each record. It encodes the records again instead of
 copying their bytes.
 
-For example, a batch has the base timestamp 1000, and stores the timestamp 1020 of a tombstone as the
-difference 20. Filtering changes the base timestamp to 86,000, the time after which compaction may remove
-the tombstone. The tombstone's timestamp stays 1020, so the new difference is 1020 - 86,000 = -84,980. (All
-numbers are in ms.)
+For example, a batch has the base timestamp 1000 ms. It stores a tombstone's timestamp, 1020 ms, as the
+difference 20. Compaction may remove the tombstone after the time 86,000 ms. Filtering writes this time into the
+header field of the base timestamp. The tombstone's timestamp stays 1020, so the new difference is 1020 - 86,000
+= -84,980.
 
 Compaction decodes only the key of a record, and checks whether the record has a value. Compaction does not decode the
 value and the headers, so it also works for a record with damaged headers.

@@ -21,10 +21,10 @@ Example: partition `weather-0` contains the offsets 0 to 719,999, one record for
 '2026-01-31 23:00'` matches the records of the last hour. ListOffsets returns offset 716,400 for this time, and the
 query reads 3,600 records.
 
-A query with an upper limit for the timestamp can end early only with the option `maxLateness`. Producers set
-the timestamps, so the records in a log can be out of order. For example, the limit is 12:00. The log contains
-a record of 12:05, and after it a record of 11:58. If the query ended at 12:05, it would miss the record of
-11:58.
+The records in a log can be out of order, because producers set the timestamps. For example, a query needs the
+records before 12:00. The log contains a record of 12:05, and after it a record of 11:58. If the query ended at
+12:05, it would miss the record of 11:58. The query ends early only with the option `maxLateness`, which limits
+how late a record can be.
 
 Only the user knows how late a record can be. With the filter `timestamp < '12:00'` and the option
 `maxLateness=10m`, the reader stops before the first record of 12:10 or later. If the broker sets the timestamps

@@ -33,9 +33,9 @@ The file system renames a folder in one step. If the process dies before this st
 run. If the process dies after this step, readers see all records of the run. Each record is therefore in exactly
 one committed run.
 
-A program that reads the files in DIR needs no special code. Spark, pandas and Arrow read the name `run=N` as
-the value N of a column `run`. All three ignore files and folders whose names start with `_`. For example, this
-line reads all runs:
+A program that reads the files in DIR needs no special code. For the folder `run=00000003`, Spark, pandas and
+Arrow add a column `run` with the value 3. They ignore files and folders whose names start with `_`. For
+example, this line reads all runs with Spark:
     spark.read.parquet(DIR)
 
 The Parquet files have the same columns as the data source, including `headers`. If retention deletes a record

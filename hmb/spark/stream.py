@@ -52,9 +52,9 @@ the topic was deleted and created again.
 If the topic is deleted and created again while the query is stopped, the reader does not notice the change. The
 checkpoint contains no topic ids, because it has the same form as a checkpoint of Spark's Kafka connector.
 
-With Trigger.AvailableNow, a query ends when a trigger finds no records to read. The query ignores the option
-minOffsetsPerTrigger. Suppose that this option is 100, and only 40 records are available. A trigger that waited
-for 60 more records would read nothing. Spark would then end the query without the 40 records.
+With Trigger.AvailableNow, a query ends when a trigger reads no records. The query therefore ignores the option
+minOffsetsPerTrigger. For example, this option is 100, and only 40 records are available. If the trigger waited
+for 100 records, it would read none, and the query would end without the 40 records.
 """
 
 from __future__ import annotations
@@ -249,11 +249,12 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             tasks.data_loss(self._options, f"topic {topic!r} was deleted and created again while the query ran")
 
     def _begin(self, before: Mapping[TopicPartition, int], end: Mapping[TopicPartition, int]) -> Offsets:
-        """Return the offset of each partition at which the next batch begins.
+        """Return, for each partition, the offset at which the next batch begins.
 
-        `before` contains the offsets at which the previous batch ended, and the next batch begins there. `end` contains
-        the offsets at which the next batch will end. A partition that is only in `end` is new. The batch reads a new
-        partition from its log start offset.
+        `before` maps each partition to the end offset of the previous batch, where the next batch begins. `end` maps
+        each partition to the greatest possible end offset of the next batch.
+
+        A partition that is only in `end` is new. The batch reads it from its log start offset.
 
         The method reports data loss if a partition was deleted, or if the log of a new partition does not start at
         offset 0.

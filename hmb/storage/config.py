@@ -94,7 +94,7 @@ class LogConfig:
         return None
 
     def draw_jitter_ms(self) -> int:
-        """Return a random time (ms) by which a log starts a new segment earlier than `segment.ms` says.
+        """Return a random time (ms). A log starts a new segment when `segment.ms` minus this time has passed.
 
         Without this random time, logs that were created at the same time would all start new segments at the same time.
         """

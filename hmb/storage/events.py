@@ -35,7 +35,7 @@ class EventKind(StrEnum):
 
 
 class Event(NamedTuple):
-    """Something that happened in the broker. A gap in the numbers of the events shows that a reader has missed some."""
+    """Something that happened in the broker. A gap in the event numbers shows that a reader missed events."""
 
     number: int  # 0 for the first event of the log
     time: int  # ms since 1970

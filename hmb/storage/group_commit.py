@@ -70,9 +70,11 @@ class GroupCommit:
     ) -> None:
         """Store the recovery point, and the time `now` (ms) at which the log is opened.
 
-        A sync also syncs the log's directory if it is the first sync, or if the log has created files since the
-        previous sync. Otherwise, a power cut could remove the new files from the directory. After such a sync, the
-        object calls `on_directory_synced` with the active segment and the log's end offset.
+        The first call of `sync` also syncs the log's directory. A later call syncs the directory if the log has created
+        files since the previous sync. Otherwise, a power cut could remove these files from the directory.
+
+        After it has synced the directory, `sync` calls `on_directory_synced` with the active segment and the log's end
+        offset.
         """
         self.recovery_point = recovery_point
         self.synced_at = now  # time of the last sync (ms)
@@ -83,14 +85,14 @@ class GroupCommit:
         self._synced_ahead = 0  # size (bytes) of the active segment when `sync_ahead` last started a sync
         self._is_syncing_ahead = False  # whether the thread started by `sync_ahead` is still running
         self._failure: OSError | None = None
-        # A thread holds `_lock` while it syncs. During the sync, the thread can take the log's lock in addition.
+        # A thread holds `_lock` while it syncs. During the sync, the thread can also take the log's lock.
         # Only a thread that holds `_lock` changes `recovery_point`, `synced_at`, `syncs` and `_files_synced`. Other
-        # threads read `recovery_point`, `synced_at` and `syncs` without `_lock`, so they may get an old value. An old
-        # value does no harm. It can only cause one unnecessary call of `sync`.
+        # threads read the first three of these fields without `_lock`, and may get an old value. An old value can only
+        # cause one unnecessary call of `sync`.
         #
-        # A thread must hold the log's lock to change `_synced_ahead` or `_is_syncing_ahead`. There is one exception.
-        # The method `sync_ahead` starts a thread. Just before this thread ends, it sets `_is_syncing_ahead` to False
-        # without a lock.
+        # `sync_ahead` starts a thread that syncs the log before a segment is full. At its end, this thread sets
+        # `_is_syncing_ahead` to False without a lock. Every other change of `_is_syncing_ahead` or `_synced_ahead`
+        # requires the log's lock.
         #
         # `_failure` is the error that makes the log refuse all appends. A thread may set `_failure` if it holds `_lock`
         # or the log's lock. So two threads can set `_failure` at the same time, and one of the two errors is lost. This

@@ -1,8 +1,8 @@
 """Access to the state of a log's idempotent producers, for threads that do not append batches.
 
 A log's lock guards the state of its producers (producer_state.py). A thread that appends a batch already holds
-this lock when it uses the state. Other threads do not: DescribeProducers reads the list of producers, and
-housekeeping removes old producers. For these threads, `LogProducers` takes the lock.
+this lock when it uses the state. Other threads do not hold the lock, for example a thread that removes old
+producers. These threads use `LogProducers`, whose methods take the lock.
 
 Source: KIP-98; Kafka's `ProducerStateManager`.
 """

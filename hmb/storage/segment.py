@@ -250,7 +250,7 @@ class Segment:
             raise corrupt_message(f"not the batch with offset {entry.offset}")
 
     def batches(self, position: int, end: int) -> Iterator[tuple[int, Batch]]:
-        """Yield `(position, batch)` for each batch from `position` up to `end`. Each batch contains only its header.
+        """Yield the position and the header of each batch between the file positions `position` and `end`.
 
         Raises CORRUPT_MESSAGE if the bytes are not whole batches, and OSError if the file cannot be read.
         """

@@ -27,9 +27,9 @@ For a fetch from offset `start` on, the broker reads only index entries whose ma
 a marker is below `start`, its transaction has no records in the fetch. The broker also reads the indexes of the
 next segments.
 
-For a fetch up to offset `end` - 1, the search in the transaction index ends after the first entry whose last
-stable offset is at least `end`. When the broker wrote this entry, all transactions with records below `end` had
-ended. Transactions with later entries have no records below `end`.
+For a fetch of the offsets below `end`, the broker searches the transaction index up to the first entry whose
+last stable offset is at least `end`. When the broker wrote this entry, no open transaction had records below
+`end`. Transactions that ended afterwards therefore have no records below `end`.
 
 If a segment has no aborted transactions, its `.txnindex` file does not exist. A lost `.txnindex` file would
 therefore look like a segment without aborted transactions, and consumers would receive aborted records. To

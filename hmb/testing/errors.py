@@ -20,9 +20,9 @@ class FaultError(HmbError, ValueError):
 
 
 class NameNotFound(HmbError, ValueError):
-    """An error for the unknown name of an API, or the unknown name of an error code.
+    """An error for a wrong API name, or a wrong name of an error code.
 
-    The message suggests the most similar name.
+    The message suggests a similar name, if one exists.
     """
 
 

@@ -60,9 +60,9 @@ def _differences(
 
 
 def _whole_log(log: Log, first_dirty: int, now: int) -> LogToClean | None:
-    """Close the active segment. Return the segments that can be compacted, or None if no segment can.
+    """Close the active segment, and return the segments that can be compacted (None if no segment can be).
 
-    These are all segments before the first segment with a record that is younger than `min.compaction.lag.ms`.
+    The result ends before the first segment that contains a record younger than `min.compaction.lag.ms`.
     """
     if log.segments[-1].size:
         with log.cleanup_lock:

@@ -213,7 +213,8 @@ def test_the_command(spark: SparkSession, servers: str, topic: str, tmp_path: Pa
     result = run(topic, str(tmp_path), "--json")
     assert json.loads(result.stdout) == {"topic": topic, "directory": str(tmp_path), "runs": []}
     result = run(topic, str(tmp_path / "other"), "--option", "startingOfset=1")
-    assert (result.exit_code, "a load itself selects the records" in result.stderr) == (1, True)
+    assert result.exit_code == 1
+    assert "because `load` selects the records and always reads the headers" in result.stderr
 
 
 def mistaken(*arguments: str) -> tuple[int, str]:

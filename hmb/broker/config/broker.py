@@ -7,11 +7,12 @@ its maximum. Some other fields contain a *part*: an object with the settings of 
 
 A *dynamic* setting is a setting that clients can alter while the broker runs (dynamic.py).
 
-Some settings of the broker are defaults for topics. Each of them has one name for brokers and another name for
-topics. For example, the broker's `log.segment.bytes` is the default for the topic's `segment.bytes`. The class
-`LogConfig` (storage/config.py) declares these settings under the names for topics. LOG_DEFAULTS maps each name
-for brokers to the name for topics. All settings in LOG_DEFAULTS are dynamic: clients can alter them while the
-broker runs.
+Some settings of the broker are defaults for settings of topics. For example, the broker's `log.segment.bytes`
+is the default for the topic's `segment.bytes`. LOG_DEFAULTS maps the name of each such broker setting to the
+name of the topic setting. All these broker settings are dynamic: clients can alter them while the broker runs.
+
+The class `LogConfig` (storage/config.py) declares the settings in LOG_DEFAULTS, but only under the names for
+topics, such as `segment.bytes`.
 """
 
 from __future__ import annotations
@@ -89,8 +90,8 @@ KAFKA_DEFAULTS_OF_ALIASES = {"node.id": None, "log.dir": "/tmp/kafka-logs"}
 # The broker can divide its work among threads in two ways. network/server.py contains the code for "connection", and
 # network/staged.py the code for "staged".
 THREADING = ("connection", "staged")
-# The broker reads these names first, so that the values of other names replace their values. For example, if a user
-# sets both log.dir and log.dirs, the broker uses the value of log.dirs.
+# These names have a lower priority than the other names of the same settings. The broker reads their values first, and
+# later values replace them. For example, if a user sets both, log.dirs replaces log.dir.
 OVERRIDDEN = [*TIMES, "log.dir"]
 
 

@@ -29,9 +29,9 @@ A client requests a setting by one of its names. The response lists the setting'
 highest first. As in Kafka, the first listed synonym has the requested name. The broker leaves out synonyms of
 higher priority.
 
-For example, a setting has the synonyms `log.retention.ms=5000` (from a client) and `log.retention.hours=168` (the
-default). The response to a request for `log.retention.ms` contains both synonyms. The response to a request for
-`log.retention.hours` contains only the second one.
+For example, the synonym `log.retention.ms=5000` (from a client) has a higher priority than
+`log.retention.hours=168` (the default). A request for `log.retention.ms` returns both. A request for
+`log.retention.hours` returns only `log.retention.hours=168`, because the list begins with the requested name.
 """
 
 from __future__ import annotations
@@ -188,8 +188,8 @@ class DynamicConfig:
     def synonyms(self, name: str) -> list[Synonym]:
         """Return the values of a broker's setting, from the highest priority to the lowest.
 
-        As in Kafka, the result leaves out all values before the first one with the requested `name`. For example, a
-        setting has the values `log.retention.ms=5000` and `log.retention.hours=168`. For the name
+        As in Kafka, the result begins with the first value that belongs to the requested `name`. For example, a setting
+        has the value `log.retention.ms=5000` and, with lower priority, `log.retention.hours=168`. For the name
         `log.retention.hours`, the result contains only the second value.
         """
         names = _names_for(name)

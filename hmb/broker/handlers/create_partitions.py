@@ -4,10 +4,10 @@ Versions: 0-3; versions 2 and later use the flexible encoding (KIP-482).
 Permissions: ALTER on each topic.
 Behavior: for each topic, a request contains the total number of partitions that the topic will have. If the
     topic already has this number of partitions or more, it gets INVALID_PARTITIONS. A request can also contain
-    replica assignments (lists of broker ids). It must then contain exactly one for each new partition. Each
-    assignment must be a list with one id, the id of the broker that receives the request. Otherwise, the topic gets
-    INVALID_REPLICA_ASSIGNMENT. If a request contains a topic twice, the topic gets INVALID_REQUEST. The broker
-    responds when the partitions have been created.
+    replica assignments (lists of broker ids), one for each new partition. Each list must contain only the id of
+    the broker that receives the request. If a list is different, or if the number of lists is wrong, the topic
+    gets INVALID_REPLICA_ASSIGNMENT. If a request contains a topic twice, the topic gets INVALID_REQUEST. The
+    broker responds when the partitions have been created.
 Version notes: none. The versions differ only in their encoding.
 Left out: `timeout_ms`, the time to wait for other brokers. HMB has no other brokers and ignores this field, so
     this makes no difference to a client.

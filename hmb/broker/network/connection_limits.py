@@ -56,9 +56,10 @@ class ConnectionLimits:
     def __init__(
         self, listeners: Mapping[str, ListenerLimits] = MappingProxyType({}), size: WindowSize = DEFAULT_SIZE
     ) -> None:
-        """Create the counters. `listeners` maps the name of a listener to its limits. A missing listener has no limits.
+        """Create the counters. `listeners` maps the name of a listener to its limits.
 
-        The rate of new connections is measured over a sliding time window, whose length is `size`.
+        A listener that is not in `listeners` has no limits. The rate of new connections is measured over a sliding time
+        window of length `size`.
         """
         self._listeners = listeners
         self._by_address: Counter[str] = Counter()

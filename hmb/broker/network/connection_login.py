@@ -1,4 +1,4 @@
-"""The login of a connection to a listener with SASL, and the limits of the connection before the login.
+"""Handles logins on listeners with SASL, and limits what a client can do before its login.
 
 A client needs no password to connect, and each connection costs the broker a thread and memory. Three limits therefore
 apply until the client is authenticated:

@@ -29,7 +29,8 @@ def raise_limit() -> int:
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     if soft == resource.RLIM_INFINITY:
         return ENOUGH
-    # If the system has no hard limit, `hard` is -1. Then `soft < limit` is false, and the loop continues with ENOUGH.
+    # On Linux, `hard` is -1 if no hard limit exists. The current limit (`soft`) is never below -1, so the loop then
+    # tries ENOUGH.
     for limit in (hard, ENOUGH):
         if soft < limit:
             with contextlib.suppress(OSError, ValueError):

@@ -4,9 +4,10 @@ A client can send several requests before it reads a response. The thread of the
 after the other. Before the response to a Produce request with acks=all, the thread must sync the records to disk.
 Without gathering, the thread would sync after each request.
 
-With gathering, one sync serves several Produce requests. The connection's thread appends the records of a request
-to the log. The response must wait until the records are on disk (broker/deferred.py), so the thread puts it into
-a queue. If another Produce request has already arrived, the thread handles it in the same way.
+With gathering, one sync serves several Produce requests. For each request, the connection's thread appends the
+records to the log, and adds the response to a queue (broker/deferred.py). If another Produce request has
+already arrived, the thread handles this request before the sync. After the sync, the thread sends all responses
+in the queue.
 
 One sync writes the records of several Produce requests to disk: 64 requests (MAX_DEFERRED), or fewer if no
 further Produce request has arrived. Then one system call sends all responses, in the order of the requests.
@@ -20,14 +21,14 @@ acks=1 is ready at once. The connection's thread collects up to four ready respo
 one system call. After each system call, the operating system can switch from the broker to the client and back. Fewer
 system calls cause fewer switches.
 
-A limit higher than four makes a producer slower. With a limit of 64 responses, the client waits for a long time and
-then receives many responses at once. The client and the broker then often wait for each other. In a measurement
-with acks=1, HMB's producer sent 6,285 records/s when the broker collected up to 64 responses, and 16,001 records/s
-when the broker sent each response alone.
+A limit of more than four ready responses makes a producer slower. With a limit of 64 responses, the client
+waits for a long time and then receives many responses at once. The client and the broker then often wait for
+each other. In a measurement with acks=1, HMB's producer sent 6,285 records/s with a limit of 64, and 16,001
+records/s when the broker sent each response alone.
 
-A ready response waits in the queue for further responses only if it answers a Produce request. For example, a
-client sends two Fetch requests, and the second Fetch must wait 500 ms for new records. The thread sends the
-response to the first Fetch before this wait.
+Only a ready response to a Produce request may stay in the queue. The thread sends other ready responses at
+once. For example, a client sends two Fetch requests, and the second Fetch must wait 500 ms for new records. The
+thread sends the first response before this wait.
 
 If you are following the tour of a Fetch request through the broker's code, you need only `ResponseQueue.send`.
 This method sends all responses in the queue of a connection. After a Fetch request, the queue contains only the

@@ -153,7 +153,7 @@ class Account:
 
     @property
     def is_wanted(self) -> bool:
-        """Whether this request has taken bytes from the memory budget, and another request waits for free bytes."""
+        """Whether another request waits for free memory while this request holds memory from the budget."""
         return self._held > 0 and self._memory is not None and self._memory.is_wanted
 
     @property

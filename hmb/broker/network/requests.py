@@ -5,8 +5,8 @@ three more things:
 - *It reads ahead.* One system call reads up to READ_BUFFER bytes, which can contain several requests. The
   method `has_next_request` checks without waiting whether another request of the same API has arrived. The
   broker uses this method to send several responses together (gathering.py).
-- *It limits memory.* All requests share a memory budget (request_memory.py). A request of at most COUNTED_FRAME
-  bytes does not count.
+- *It limits memory.* All requests share a memory budget (request_memory.py). Only requests of more than
+  COUNTED_FRAME bytes take memory from this budget.
 - *It sets deadlines.* A new client must send its first request within a limited time. After the first part of a
   request, the client must send the rest within a limited time.
 

@@ -22,9 +22,9 @@ The threads of the staged server follow three rules:
   request channel (the queue to the handlers) therefore contains connections instead of requests. Each connection
   is in the channel at most once, so at most one handler works for it at a time.
 - *No waiting handlers.* A JoinGroup request waits until all members of its group have joined. If all handlers
-  waited in this way, no handler would be free for the requests of these members. Therefore the processor, the
-  thread that reads the connection's requests, handles each request that can wait (WAITING_APIS). It first waits
-  until all earlier requests of the connection are answered.
+  waited in this way, no handler would be free for the requests of these members. Therefore no handler gets
+  a request that can wait (WAITING_APIS). The thread that reads the connection's requests (the processor) handles
+  such a request, after all earlier requests of the connection are answered.
 - *Limits.* The server limits how many requests wait for a handler, and how many requests of one connection are
   unanswered. At a limit, the processor stops reading. Then the socket's buffer becomes full, and TCP slows the
   client down.

@@ -60,10 +60,10 @@ class TelemetryClient(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class MetricsSubscription:
-    """A subscription: which metrics clients push, how often they push, and to which clients this applies.
+    """A subscription: a set of metrics, the clients that push them, and the interval between two pushes.
 
-    `conditions` maps names of client properties, for example "client_id", to regular expressions. The
-    subscription applies to a client if each of these properties matches its regular expression.
+    `conditions` maps names of client properties, for example "client_id", to regular expressions. The subscription
+    applies to a client if each property in `conditions` matches its regular expression.
     """
 
     metrics: tuple[str, ...]

@@ -1,4 +1,4 @@
-"""Stores the position of a consumer in a partition. A position contains two offsets, and the last error.
+"""Stores a consumer's position in a partition: the next offset to return, and the next offset to fetch.
 
 A consumer's position in a partition contains two offsets:
     consumed      the offset of the next record that `poll` returns; a commit saves this offset

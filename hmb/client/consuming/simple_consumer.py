@@ -156,15 +156,15 @@ class SimpleConsumer:
         return [found.get(partition, nothing) for partition in by_partition]
 
     def offsets_before(self, topic: str, partition: int, time: int, max_offsets: int = 1) -> list[int]:
-        """Return the base offsets of at most `max_offsets` segments, the newest segment first.
+        """Return at most `max_offsets` offsets of a partition, the greatest offset first.
 
-        The method ignores segments whose file was changed after `time` (ms since 1970). If `time` is LATEST (-1), the
-        list begins with the end of the log. If `time` is EARLIEST (-2), the list contains only the first offset of the
-        log.
+        Usually, these are the base offsets of segments whose file was not changed after `time` (ms since 1970). If
+        `time` is LATEST (-1), the list begins with the end of the log. If `time` is EARLIEST (-2), the list contains
+        only the first offset of the log.
 
-        From Kafka 4.0 on, brokers no longer return base offsets. The list then begins with the offset of the first
-        record at or after `time`, or with the end of the log if all records are older. If `max_offsets` is 2 or more,
-        the list also contains the first offset of the log.
+        Brokers of Kafka 4.0 or later return no base offsets. The list then begins with the offset of the first record
+        at or after `time`, or with the end of the log if all records are older. If `max_offsets` is above 1, the list
+        also contains the first offset of the log.
         """
         if max_offsets < 1:
             raise ValueError(f"max_offsets must be 1 or more, not {max_offsets}")

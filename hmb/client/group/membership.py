@@ -6,11 +6,14 @@ A second thread, the membership thread, therefore sends them. The two threads ha
     consumer's thread     calls the rebalance listener during a poll, and commits offsets
     membership thread     sends heartbeats, and the requests that wait for other members (JoinGroup, SyncGroup)
 
-Because of the membership thread, a consumer that processes its records slowly remains a member of the group.
-But if the consumer does not poll for `max_poll_interval` seconds, the member leaves the group. A poll with a
-short timeout ends at its timeout, because only the membership thread waits for the response to JoinGroup. Both
-threads use the same `GroupMember`, and a lock protects this object. A thread releases the lock before it waits
-for a broker or calls code of the application.
+Because of the membership thread, a consumer that processes records slowly remains a member of the group. But if
+the consumer does not poll for `max_poll_interval` seconds, the member leaves the group.
+
+Only the membership thread waits for the response to JoinGroup. A poll with a short timeout therefore ends in
+time.
+
+The two threads of a consumer use the same `GroupMember`, and a lock protects this object. A thread releases the
+lock before it waits for a broker or calls code of the application.
 """
 
 from __future__ import annotations

@@ -117,11 +117,11 @@ class Accumulator:
     ) -> None:
         """Add several records of a `send_many` call to the last batches of their partitions.
 
-        The list `rows` contains the records. The parameter `number` is the index of the first record of `rows` in the
-        list that the application has passed to `send_many`.
+        The list `rows` contains consecutive records of the call, and `number` is the index of the first record. For
+        example, if `rows` contains the records 500 to 999 of the call, `number` is 500.
 
-        The records can go to several batches. For each of these batches, the method appends a `BatchSlice` to the list
-        `slices`. A `BatchSlice` contains the indexes of the records that are in the batch.
+        The records can go to several batches. For each batch, the method appends a `BatchSlice` with the indexes of the
+        batch's records to the list `slices`.
         """
         row_numbers: dict[BatchResult, list[int]] = {}
         with self._lock:

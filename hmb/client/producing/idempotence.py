@@ -50,12 +50,12 @@ rejected it, or the broker's response is lost. There are four cases:
   batches after A. Let B be the first batch after A that the broker has certainly rejected. B and all batches
   after B get new sequence numbers in a new epoch.
 
-  The batches between A and B keep their sequence numbers and their epoch, and the producer sends them again. If
-  the broker has already written one of them, it drops or rejects the copy.
+  Batches after the failed batch A and before the rejected batch B keep their sequence numbers and their epoch.
+  The producer sends them again. The broker drops or rejects each batch that it has already written.
 
-For example, batches 1 to 4 are in flight. The responses to batches 1 and 2 get lost, and the broker rejects
-batches 3 and 4. The producer gives up batch 1. The broker may have written batch 2, so batch 2 keeps its
-sequence numbers. Batches 3 and 4 get new sequence numbers in a new epoch.
+For example, the responses to batches 1 and 2 get lost, and the broker rejects batches 3 and 4. The producer
+gives up batch 1 at the end of its `delivery_timeout`. It sends batch 2 again with the old sequence numbers,
+because the broker may have written batch 2. Batches 3 and 4 get new sequence numbers in a new epoch.
 
 If a broker knows no batch of a producer in a partition, it accepts any sequence number. Suppose that the
 producer sends its first two batches together, and the first one is lost. The broker would then accept the

@@ -184,11 +184,13 @@ class ClassicMembers:
         return [member for member in self if member.joining is None and not member.is_static]
 
     def deadline_for_static_members(self, now: int) -> int | None:
-        """Return a new deadline (ms) for absent static members, or None if the rebalance need not wait.
+        """Return the time (ms) until which the group waits for static members, or None if it need not wait.
 
-        Call this method after the old deadline has passed, and after the removal of the dynamic members that have not
-        sent JoinGroup. The result is None if any member has sent JoinGroup, or if the group has no members. Otherwise,
-        the rebalance waits for the longest rebalance timeout of the members, but at least 1 s.
+        Call this method after the old deadline, and after the removal of the dynamic members that have not sent
+        JoinGroup.
+
+        The group waits only if it still has members, and none of them has sent JoinGroup. It then waits for the longest
+        rebalance timeout of its members, but at least 1 s.
         """
         if not self.by_id or any(member.joining is not None for member in self):
             return None

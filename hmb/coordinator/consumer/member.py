@@ -24,9 +24,9 @@ heartbeat, and the member must join the group again.
 A response to a heartbeat can get lost. The member then does not know its new epoch, and its next heartbeat
 contains its previous epoch.
 
-A heartbeat that contains a member's previous epoch must list the partitions that the member owns. The
-coordinator accepts this heartbeat only if the member's current assignment contains all these partitions. No
-other member can get one of these partitions before the member has given it up.
+A heartbeat with a member's previous epoch must list the partitions that the member owns. The coordinator
+accepts this heartbeat only if the member's current assignment contains all these partitions. This check
+guarantees that no other member owns one of these partitions.
 
 Source: KIP-848, KIP-1251; Kafka's `ConsumerGroupMember` and `CurrentAssignmentBuilder`.
 """
@@ -203,9 +203,9 @@ class ConsumerMember:
 
     @property
     def revocation_timeout(self) -> int | None:
-        """The time limit (ms) for the member to give up partitions, or None if it must give up none.
+        """The time limit (ms) for giving up partitions, or None if the member may keep all its partitions.
 
-        A member that uses the classic protocol has other deadlines (deadlines.py), so the result is None.
+        For a member that uses the classic protocol, the result is None, because other deadlines apply (deadlines.py).
         """
         must_revoke = self.state is MemberState.UNREVOKED_PARTITIONS and self.classic is None
         return self.rebalance_timeout if must_revoke else None

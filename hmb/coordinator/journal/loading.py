@@ -92,11 +92,11 @@ class NewestRecords:
 def newest_records(log: Log, stop: threading.Event, keys: Keys = KEYS) -> Iterator[Loaded]:
     """Read the log of a partition, and yield the newest record of each key.
 
-    The function skips tombstones and records of an unknown type. The newest records of open transactions come last.
-    The function reads to the end of the log, or until `stop` is set.
+    The function reads to the end of the log, or until `stop` is set. It skips tombstones, aborted transactions, and
+    records of an unknown type. The newest records of open transactions come after all other records.
 
-    If a batch is damaged, the function repairs the segment that contains the batch, and continues at the same
-    offset. Raises KafkaError, ProtocolError, OSError.
+    If a batch is damaged, the function repairs its segment, and continues at the same offset. Raises KafkaError,
+    ProtocolError, OSError.
     """
     newest = NewestRecords()
     _read_batches(log, stop, newest.add)

@@ -71,8 +71,8 @@ KIP-848 group that has members. The group stays a KIP-848 group.
 The policy does not apply to a group without members. The first member that joins determines the protocol of
 the group.
 
-The journal stores a mixed group in the same types of records as any other KIP-848 group. If a member uses the
-classic protocol, its record also contains the field `classic_member_metadata` (consumer/classic_metadata.py).
+The journal stores all KIP-848 groups in the same types of records. The record of a member that uses the classic
+protocol also contains the field `classic_member_metadata` (consumer/classic_metadata.py).
 
 An upgrade or a downgrade replaces a group by a new group. In one write, the coordinator writes the records of
 the new group, and the tombstones that delete the records of the old group. If this write fails, the coordinator

@@ -25,7 +25,10 @@ EndpointToPartitions = StreamsGroupHeartbeatResponse.EndpointToPartitions
 def endpoints_of(
     members: Iterable[StreamsMember], topology: Topology, topics: ClusterTopics
 ) -> list[EndpointToPartitions]:
-    """Return the address of each member that has one, with the partitions that the member's tasks read."""
+    """Return each member's address, and the partitions that the member's tasks read.
+
+    The result omits members without an address.
+    """
     return [
         EndpointToPartitions(
             user_endpoint=endpoint,

@@ -5,11 +5,9 @@ several steps. A member of a KIP-848 group moves to its target partitions in the
 (consumer/member.py).
 
 In a streams group, a process must not own the same task twice, because all threads of a process store the
-states of their tasks in one directory. The coordinator therefore checks a condition before it gives a task to a
-member:
-- active task: no member owns the task as an active task, and no member of the same process owns it as a standby
-  task
-- standby task: no member of the same process owns the task
+states of their tasks in one directory. The coordinator gives a task to a member only under these conditions:
+- The member's process owns the task neither as an active task nor as a standby task.
+- If the member gets the task as an active task, no other process owns it as an active task.
 
 For example, a group has the tasks 0_0 and 0_1. In epoch 4, member A owns both tasks, and member B of another
 process owns none. In epoch 5, A should own 0_0, and B should own 0_1. A must give up 0_1 before B can get it.

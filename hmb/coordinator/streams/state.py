@@ -64,8 +64,8 @@ class StreamsState(ModernState[StreamsMember, Tasks]):
 
     def _forget(self) -> None:
         super()._forget()
-        # The epoch is above 0 from the start, because a member needs such an epoch while it waits for the group's first
-        # target assignment.
+        # Members enter this epoch before the group has its first target assignment. The epoch is 1, because a heartbeat
+        # with epoch 0 means that the member joins.
         self.assignment_epoch = FIRST_EPOCH
         self.topology: Topology | None = None
         self.validated_epoch = 0

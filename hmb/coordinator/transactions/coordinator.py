@@ -214,11 +214,12 @@ class TransactionCoordinator:
     def begin_marker(
         self, marker: EndTransactionMarker, producer: ProducerIdAndEpoch, partition: TopicPartition, version: int
     ) -> Callable[[], None]:
-        """Append a marker to one partition, for a WriteTxnMarkers request.
+        """Append a marker to one partition for a WriteTxnMarkers request, and return a function to call.
 
-        The method does not check whether the coordinator knows the transaction. It returns a function. If
-        `log.flush.acks.all` is true, this function waits until the marker is on disk. If the marker cannot be written,
-        the method or the function raises KafkaError.
+        If `log.flush.acks.all` is true, the returned function waits until the marker is on disk. `begin_marker` or the
+        returned function raises KafkaError if the marker cannot be written.
+
+        The method does not check whether the coordinator knows the transaction.
         """
         return self._markers.begin_one(marker, producer, partition, version)
 
@@ -246,11 +247,11 @@ class TransactionCoordinator:
     def _write(
         self, entry: TransactionEntry, change: Change, *, owns_transition: bool = False, patience: float = 0.0
     ) -> Transaction:
-        """Compute a new `Transaction` for `entry` with the function `change`, store it in the journal, and return it.
+        """Compute a new `Transaction` for `entry` with `change`. Store it in the journal, and return it.
 
-        While another thread changes `entry`, the flag `entry.transition_in_progress` is True. The method waits for at
-        most `patience` seconds. If the flag is still True, the method raises CONCURRENT_TRANSACTIONS. If
-        `owns_transition` is True, the calling thread itself has set the flag, so the method ignores the flag.
+        While a thread changes `entry`, the flag `entry.transition_in_progress` is True. If the calling thread itself
+        has set the flag, it passes True for `owns_transition`. Otherwise, the method waits for at most `patience`
+        seconds, and raises CONCURRENT_TRANSACTIONS if the flag is still True.
 
         Also raises the errors of `change`, NOT_COORDINATOR, UNKNOWN_SERVER_ERROR. After an error, `entry` keeps its old
         `Transaction`.

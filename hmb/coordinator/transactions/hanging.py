@@ -5,11 +5,12 @@ committed records cannot read past the first open transaction of a log. It waits
 marker. If the disk later loses this marker, the transaction is open again. The coordinator does not write the marker
 again, so the consumer waits forever.
 
-At each start, the broker therefore looks for hanging transactions. It compares the open transactions of all logs with
-the state of the coordinator. If a transaction is open in a log, but not in the coordinator's state, the broker writes
-a new marker into the log:
-- If the coordinator's state shows that the transaction was committed, the marker is COMMIT. The broker also compares
-  the epochs in the log and in the state, to check that both belong to the same transaction (`_is_committed`).
+At each start, the broker compares the open transactions of all logs with the state of the coordinator. A
+transaction *hangs* if it is open in a log, but not in the coordinator's state. The broker writes a new marker
+for each hanging transaction:
+- If the coordinator's state shows that the transaction was committed, the marker is COMMIT. The broker also
+  compares the epochs in the log and in the state, to check that both belong to the same transaction
+  (`_is_committed`).
 - Otherwise, the broker does not know the result of the transaction, and writes ABORT. Consumers that read only
   committed records then skip the records of this transaction.
 

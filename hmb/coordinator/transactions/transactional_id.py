@@ -117,13 +117,14 @@ class Transaction(NamedTuple):
     def init(self, timeout: int, known: ProducerIdAndEpoch | None, now: int, allocate: AllocateId) -> Transaction:
         """Assign a new epoch to a producer that starts, or that continues after an error (KIP-360).
 
-        `known` is the producer id and epoch of a producer that continues. It is None for a producer that starts.
+        `known` is the id and epoch of a continuing producer, or None for a starting producer.
 
         - If `known` has a wrong producer id, the method raises PRODUCER_FENCED.
-        - If the transaction is decided but not completed, it raises CONCURRENT_TRANSACTIONS.
+        - If a transaction is still being committed or aborted, the method raises CONCURRENT_TRANSACTIONS.
         - If a transaction is open, the method decides to abort it. The producer must then repeat the request.
-        - If `known` has an old epoch, the method raises PRODUCER_FENCED. For example, a newer producer has started. But
-          if the producer only repeats its request, it gets the current epoch again.
+        - If the producer repeats a request whose response was lost, it gets the current epoch again.
+        - If `known` has any other old epoch, the method raises PRODUCER_FENCED. For example, a newer producer has
+          started.
 
         Also raises the errors of `allocate`.
         """

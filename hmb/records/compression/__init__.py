@@ -9,10 +9,10 @@ A few kilobytes of compressed data can decompress to gigabytes. An attacker coul
 of the receiver (CVE-2023-34455). The caller of `decompress` therefore passes a limit in bytes. If the decompressed
 data is larger than the limit, `decompress` raises MESSAGE_TOO_LARGE.
 
-For snappy, lz4 and zstd, the compressed bytes show how large the decompressed data can be at most. `decompress` first
-computes this maximum. Then it allocates one buffer, as large as the maximum or the limit, whichever is smaller. For
-example, 3 blocks of zstd decompress to at most 3 x 128 KB. With a limit of 32 MB, `decompress` allocates only 384 KB
-for these blocks.
+For snappy, lz4 and zstd, `decompress` first computes the maximum decompressed size from the compressed bytes.
+It then allocates one buffer of this size. If the caller's limit is smaller, the buffer has only the size of the
+limit. For example, 3 zstd blocks decompress to at most 3 x 128 KB. With a limit of 32 MB, the buffer has only
+384 KB.
 
 Gzip data does not show how large the decompressed data can become. So `decompress` decompresses gzip data piece by
 piece, and stops at the limit.

@@ -1,16 +1,16 @@
 """The LZ4 frame format, in the variants that Kafka's clients write (KIP-57).
 
-LZ4 divides the data into *blocks* and compresses each block. A block does not contain its own length. A *frame* adds a
-header before the first block, and a length before each block. A frame has this layout:
+LZ4 divides the data into *blocks* and compresses each block. A block does not contain its own length. A *frame*
+adds a header before the first block, and a length before each block ([...] is optional):
     magic 04 22 4D 18
-    FLG   1 byte    bits 7-6: version (01); bit 5: the blocks are independent; bit 4: block checksums exist;
-                    bit 3: a content size exists; bit 2: a content checksum exists; bit 0: a dictionary id exists
-    BD    1 byte    bits 6-4: largest block (4 = 64 KB, 5 = 256 KB, 6 = 1 MB, 7 = 4 MB)
+    FLG   1 byte    bits 7-6: version (01); bit 5: independent blocks; bit 4: block checksums exist;
+                    bit 3: content size exists; bit 2: content checksum exists; bit 0: dictionary id exists
+    BD    1 byte    bits 6-4: largest decompressed block (4 = 64 KB, 5 = 256 KB, 6 = 1 MB, 7 = 4 MB)
     [content size   8 bytes]
     [dictionary id  4 bytes]
-    HC    1 byte    the second byte of xxHash-32 over FLG .. dictionary id
-    blocks          4 bytes little endian: size (high bit: the block is not compressed); the block; [checksum 4]
-    end             4 bytes of zero; [content checksum 4]
+    HC    1 byte    second byte of the xxHash-32 of the bytes from FLG to the dictionary id
+    blocks          size (4 bytes, little endian; highest bit is 1: not compressed), block, [checksum 4 bytes]
+    end             4 bytes of zero, [content checksum 4 bytes]
 
 LZ4 causes three problems in Kafka:
 

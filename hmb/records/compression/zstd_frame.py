@@ -1,15 +1,17 @@
 """Computes an upper bound of the decompressed size of zstd frames (KIP-110, RFC 8878).
 
-A library decompresses the frames. Before that, this module computes a *bound*: the decompressed data cannot be
-larger than the bound. The size that the frame itself contains is no safe bound, because the sender can write a
-false size. A frame has this layout:
+Before the library cramjam decompresses zstd frames, this module computes a *bound*: the decompressed data
+cannot be larger than the bound. A frame has this layout ([...] is optional):
     magic 28 B5 2F FD
-    descriptor  1 byte   bits 7-6: length of content size; bit 5: single segment; bit 2: a checksum exists;
-                         bits 1-0: length of dictionary id
-    [window descriptor 1 byte, unless single segment] [dictionary id 0-4 bytes] [content size 0-8 bytes]
-    blocks      3 bytes little endian: bit 0: this is the last block; bits 1-2: type (raw, one byte repeated,
-                         compressed); the other bits: size
-    [checksum   4 bytes]
+    descriptor  1 byte   bits 7-6: code for the length of the content size;
+                         bit 5: single segment (no window descriptor); bit 2: a checksum exists;
+                         bits 1-0: code for the length of the dictionary id
+    [window descriptor   1 byte: memory size for decompression]
+    [dictionary id       1-4 bytes]
+    [content size        1-8 bytes: decompressed size]
+    blocks               3 bytes little endian: bit 0: this is the last block; bits 1-2: type (raw, one byte
+                         repeated, compressed); the other bits: size; then the content
+    [checksum            4 bytes]
 
 A zstd frame may contain the size of the decompressed data. But Kafka's Java clients omit this size, and an attacker may
 write a false size. So this module counts the blocks of the frame instead, because a block decompresses to at most 128

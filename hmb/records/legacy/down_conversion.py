@@ -22,9 +22,9 @@ Down-conversion decompresses batches, so a few kilobytes can become gigabytes. T
 - The Fetch request limits the total size of a response's messages. A first message above this limit is the
   only message of the response.
 
-- A response contains at most BATCH_SIZE bytes (1 MiB) of converted messages from one batch. If the batch
+- From one batch, a response contains at most BATCH_SIZE bytes (1 MiB) of converted messages. If the batch
   contains more messages, the response ends, and the client's next Fetch request asks for the remaining
-  messages. A converted message can be larger than BATCH_SIZE only as the first message of a response.
+  messages. There is one exception: the first message of a response can be larger than BATCH_SIZE.
 
 The limit in a Fetch request applies to the converted messages, not to the batches in the log. For example, a client of
 Kafka 0.9 requests at most 1 MB. Each batch in the log has 200 KB, and decompresses to 600 KB. The response contains all
@@ -131,10 +131,10 @@ class DownConversion:
                 self.next_offset = parse_batch(run.view).last_offset + 1
 
     def _measure_run(self, run: _Run, room: int) -> int:
-        """Add the sizes of a run's messages (see `_Run`) to `self.size`, as far as the messages fit.
+        """Add the sizes of a run's messages (see `_Run`) to `self.size`, until a message does not fit.
 
-        `room` is the number of free bytes in the response. Stop at the first message that does not fit, and return -1.
-        If all messages fit, return the new number of free bytes.
+        The number `room` says how many bytes of the response are free. Return this number after the run's last message,
+        or -1 if a message does not fit.
 
         The first message of a response always fits. Any other message must meet two conditions:
 

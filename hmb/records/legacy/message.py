@@ -10,16 +10,18 @@ Each message has its own offset, CRC and attributes, big endian. A message set i
         int32  key length (-1: null), key
         int32  value length (-1: null), value
 
-A *wrapper* is a message that contains a compressed message set. Its codec is not 0, and its value is the set. The
-messages in the set are the *inner messages*. Wrappers follow these rules:
-- A wrapper has the offset of its *last* inner message. So a reader that needs a greater offset can skip the wrapper
-  without decompressing it.
-- In a v0 wrapper, each inner message contains its offset in the log. To write these offsets, the broker must decompress
-  the wrapper and compress it again.
-- In a v1 wrapper, a producer numbers the inner messages 0, 1, 2 and so on (KIP-31). The broker keeps these relative
-  offsets, so it does not need to compress the messages again.
-- A v1 wrapper usually has the greatest timestamp of its inner messages. With log append time, the broker sets only the
-  timestamp of the wrapper, and readers use it for all inner messages.
+A *wrapper* is a message whose value is a compressed message set. The codec of a wrapper is not 0. The messages
+in the set are the *inner messages*. The offset of a wrapper is the offset of its *last* inner message. A reader
+that needs only greater offsets can skip the wrapper without decompressing it.
+
+A v1 wrapper usually has the greatest timestamp of the messages in its compressed set. With
+`message.timestamp.type=LogAppendTime`, the broker writes its own time only into the wrapper. Readers use this
+time for all messages in the set.
+
+In a compressed set of messages v0, each message contains its offset in the log. To write these offsets, the
+broker must decompress the set and compress it again. In a set of messages v1, the producer gives the messages
+the relative offsets 0, 1, 2 and so on (KIP-31). The broker keeps these offsets, so it does not need to compress
+the set again.
 
 For example, a v1 wrapper (a compressed message) contains three messages with the relative offsets 0, 1 and 2.
 The wrapper has the offset 102, which is the log offset of its last message. The log offsets of the three

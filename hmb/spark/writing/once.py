@@ -139,16 +139,16 @@ def check_transactions(options: SinkOptions) -> None:
 def deliver_once(options: SinkOptions, job: str, batch_id: int, task: int, batches: Iterator[pa.RecordBatch]) -> int:
     """Write the rows of a task in one transaction, unless an earlier run has written the same rows.
 
-    Return the number of rows in `batches`. The text `job` identifies the query: for a streaming query, `job` is
-    the query id.
+    Return the number of rows. `batch_id` is the number of the query's batch. `job` identifies the query: for a
+    streaming query, it is the query id.
 
-    If an earlier run of the task has written other rows for this batch, raise ReplayError. But with
-    `failOnChangedRows=false`, write the new rows, too. The old rows remain in the topic.
+    Raises ReplayError in two cases:
 
-    If the task has already written a batch with a number above `batch_id`, raise ReplayError, even with
-    `failOnChangedRows=false`.
+    - An earlier run of the task has written other rows for this batch. With `failOnChangedRows=false`, the function
+      adds the new rows to the topic instead.
+    - The task has already written a batch with a greater number. `failOnChangedRows` is ignored.
 
-    Raises UndeliveredError, KafkaError.
+    Also raises UndeliveredError, KafkaError.
     """
     first = next(batches, None)
     if first is None:

@@ -84,8 +84,8 @@ def parse_produced(records: memoryview | None, version: int, *, is_transactional
     A record batch is returned as a `RecordBatch`, and messages v0 or v1 as bytes. `version` is the version of the
     request. `is_transactional` is True if the request has a transactional id. Raises KafkaError with these codes:
 
-    - INVALID_RECORD: the records are missing, are more or less than one whole record batch, or have a format that
-      the version does not allow.
+    - INVALID_RECORD: the records are missing, a record batch is incomplete or followed by other bytes, or the
+      version does not allow the format.
     - CORRUPT_MESSAGE: the bytes are neither a batch nor a message.
     - UNSUPPORTED_COMPRESSION_TYPE: the codec is unknown, or the version does not allow zstd.
     - TRANSACTIONAL_ID_AUTHORIZATION_FAILED: the batch is transactional, but the request is not.

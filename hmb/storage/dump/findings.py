@@ -26,8 +26,8 @@ FEW = 5
 class Kind:
     """A kind of finding, for example a wrong index entry.
 
-    `heading` is the line above the findings of this kind in one file. `form` is the line for one finding. Kafka's
-    tool prints the same lines.
+    `heading` is a template for the line above a file's findings of this kind. `form` is a template for one
+    finding's line. Kafka's tool prints the same lines.
     """
 
     name: str

@@ -175,11 +175,13 @@ class IndexFile(ABC):
                          "The broker rebuilds the index at its next start", self.path)  # fmt: skip
 
     def _search(self, bisect: Callable[..., int], key: int) -> tuple[int, tuple[int, ...] | None]:
-        """Return how many entries have a key below `key`, and the fields of the last of these entries.
+        """Return how many entries come before `key`, and the fields of the last of these entries.
 
-        If `bisect` is `bisect_right` and not `bisect_left`, entries with exactly this key also count. If the number is
-        0, the fields are None. If another process has truncated the file, the search uses only the entries that remain.
-        For n entries, a search takes O(log n) steps.
+        Entries with a key equal to `key` count if `bisect` is `bisect_right`, but not if it is `bisect_left`. If the
+        number is 0, the fields are None.
+
+        If another process has truncated the file, the search uses only the remaining entries. For n entries, a search
+        takes O(log n) steps.
         """
         block_keys = self._block_keys
         if len(block_keys) * BLOCK < self.entries:

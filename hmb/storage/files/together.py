@@ -1,8 +1,9 @@
 """Files that belong together: one function call renames, deletes or closes the log file and the indexes of a segment.
 
-When the broker starts, it loads a segment for each log file. Suppose that a crash left an index without its log
-file. A later segment with the same base offset would then use this old index. To prevent this, `rename` and
-`delete` handle the log file last. If a crash interrupts them, each remaining index still has its log file.
+`delete` removes the log file of a segment last, after the indexes. `rename` renames the log file last. If a
+crash interrupts one of these functions, each index that is not yet deleted or renamed still has its log file.
+An index without its log file would be dangerous: a later segment with the same base offset would use this
+index.
 """
 
 from __future__ import annotations

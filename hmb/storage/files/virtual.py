@@ -131,8 +131,8 @@ class VirtualFile:
                 if error.errno not in OUT_OF_DESCRIPTORS or not OPEN_FILES.close_one():
                     raise
                 continue
-            # A read that opens the file does not count as a use. So the broker closes a file that was read only once
-            # before it closes the files that are used often.
+            # A read that has to open the file does not count as a use. If no second use follows, the broker closes the
+            # file early. Files that are used often stay open longer.
             self._is_used = False
             OPEN_FILES.add(self)
             if len(OPEN_FILES.descriptors) > OPEN_FILES.limit:  # Other threads have also opened files.

@@ -111,7 +111,7 @@ class ProducerBatches:
         self._open: set[int] = set()
 
     def add_batch(self, position: int, producer_id: int, attributes: int) -> None:
-        """Add one batch. The caller passes all batches of the segment that have a producer id, in log order."""
+        """Add the position of one batch. The caller adds each batch that has a producer id, in log order."""
         if attributes & CONTROL_BIT:
             self._open.discard(producer_id)
             self._of_transactions.append(position)

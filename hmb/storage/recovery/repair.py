@@ -6,14 +6,13 @@ called a *hole*, because there are usually intact batches before and after them.
     file      [ 0..4 ][ 5..9 ][ ?????? ][ 12..13 ]         a hole: offsets 10 and 11 are lost
     repaired  [ 0..4 ][ 5..9 ][ 10..11, no records ][ 12..13 ]
 
-The broker replaces a hole in one of three ways. It tries them in this order:
+The broker replaces a hole (damaged bytes) in one of three ways. It tries them in this order:
 1. *The original batch.* The CRC of a batch does not cover the offset, the length and the magic (the format
-   version). The broker writes the expected values into these fields. For example, the first lost offset follows
-   the last offset before the hole. If the CRC then matches, no record is lost.
-2. *The marker of a transaction.* Without its marker, a transaction would stay open, or would end with the
-   marker of the producer's next transaction. If only one bit of a marker is wrong, the broker can find this
-   bit: it flips each bit in turn until the CRC matches. If this fails, the broker creates the ABORT markers
-   that the transaction index lists.
+   version). The broker writes the expected values into these fields. For example, the expected offset follows
+   the last offset before the hole. If the batch then has a correct CRC, no record is lost.
+2. *The marker of a transaction.* Without its marker, a transaction would stay open, or would end at the
+   producer's next marker. If only one bit of a marker is wrong, the broker flips each bit in turn until the CRC
+   is correct. If this fails, the broker creates the ABORT markers that the transaction index lists.
 3. *An empty batch* with the lost offsets. Compaction also leaves empty batches, so all clients can read past
    them.
 
@@ -166,10 +165,10 @@ def replacement_of(
     """Return the batches that replace lost batches: empty batches, and ABORT markers of transactions.
 
     The lost offsets begin at `first_offset` and end before `next_offset`. `aborted` contains the transactions whose
-    ABORT markers were lost. A marker is left out if the first batch of its transaction was lost, too.
+    ABORT markers were lost. The result contains no marker for a transaction whose first batch was lost.
 
-    One empty batch replaces all lost offsets between two markers. If these are more than 2^31 offsets, the empty
-    batch contains only the last 2^31 offsets.
+    One empty batch replaces all lost offsets between two markers. If more than 2^31 offsets are lost between them,
+    the empty batch contains only the last 2^31 offsets.
     """
     parts = []
     for each in aborted:
@@ -258,9 +257,11 @@ class HoleSearch:
     def _next_intact(self, position: int, next_offset: int) -> tuple[int, CheckedBatch] | None:
         """Return the position and the content of the next intact batch whose offset is correct, or None.
 
-        The CRC of a batch does not cover the offset, so a batch with a wrong offset can look intact. The search ignores
-        a batch if the next intact batch does not have greater offsets. It also ignores batches that end below
-        `next_offset`, and batches with offsets that the segment cannot contain.
+        The CRC of a batch does not cover the offset, so a batch with a wrong offset can look intact. The search accepts
+        a batch under two conditions:
+
+        - The batch ends at or after `next_offset`, and the segment can contain its offsets.
+        - If another intact batch follows, that batch has greater offsets.
         """
         limit, start = self.synced.synced_to, position
         found = next_whole_batch(self._windows, position, next_offset)

@@ -17,7 +17,7 @@ After a crash, the broker usually checks only the active segment, because a log 
 creates the next one. The broker checks an older segment only if the segment's files may have changed. For
 example, the size of a file differs from the size in the *manifest*, a list of all segments (loading.py).
 
-After a clean stop, even the active segment needs no check if its files are unchanged (clean_stop.py).
+After a clean stop, the broker usually does not check segments whose files are unchanged (clean_stop.py).
 
 The CRC of a batch does not cover the batch's offset. If a damaged disk makes this offset too great, the log
 seems to have a gap: offsets seem to be missing before the batch. Real gaps also exist, because compaction

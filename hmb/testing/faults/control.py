@@ -17,8 +17,8 @@ A request that adds faults contains each fault as a JSON object. The object has 
     {"api": "PRODUCE", "error": "NOT_LEADER_OR_FOLLOWER", "times": 2}
     {"disk": "full"}
 
-The responses of the control port describe faults as JSON objects with these keys. If a fault changes requests of
-clients, its object also contains `count`: the number of requests that the fault has changed so far.
+A response of the control port describes faults as JSON objects, with the keys that a test uses to add faults.
+If a fault changes client requests, its object also contains `count`: the number of requests changed so far.
 
 If a request to the control port is wrong, the response is one line: `{"error": "..."}`.
 

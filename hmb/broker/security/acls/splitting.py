@@ -47,11 +47,14 @@ TOPIC_LISTS = ("topics", "topic_data", "v3_and_below_topics", "topic_partitions"
 
 
 def split(struct: Struct, context: RequestContext, selects: Selects) -> tuple[Any, Any]:
-    """Split a request into two: one with the topics and partitions that `selects` accepts, and one with all others.
+    """Split a request into two: the topics and partitions that `selects` accepts, and all others.
 
     If `selects` accepts nothing, the first request is None. If it accepts everything, the second request is None.
-    In many requests, null instead of a list of topics means all topics. The function then replaces null by a list
-    of all topics. `struct` can also be a part of a request. The function splits this part in the same way.
+
+    In many APIs, a request for all topics contains null instead of a list. The function replaces this null by a
+    list of all topics.
+
+    The argument `struct` is a whole request, or only a part of a request.
     """
     refused, rest = copy(struct), copy(struct)
     is_refused = is_rest = False

@@ -62,10 +62,12 @@ class RateWindow:
     """A sliding window: it counts what a client has used in the last seconds.
 
     The window adds up all values of one second in a *sample*, and keeps the last 11 samples (by default). The
-    *covered time* is the time that these samples cover. The client has to wait for the *throttle time*. If the
-    following formula gives a negative number, the throttle time is 0:
+    client has to wait for the *throttle time*. This time is 0 if the following formula gives a negative number:
 
         throttle time = sum of all samples / quota - covered time
+
+    The *covered time* is the time since the oldest sample began, plus 1 s for each of the 11 samples that has not
+    begun yet. A new client can therefore send many bytes at once.
 
     In this example, the quota is 1,000 bytes/s, and a client sends three requests:
 
@@ -74,9 +76,8 @@ class RateWindow:
          0.5 s   7,000         15,000          15 s         10.5 s   4.5 s
         12.0 s   1,000          1,000           1 s         10.0 s   0
 
-    At 0.0 s, the first sample has just begun, so it covers 0 s. The ten other samples have not begun yet. The
-    window counts each of them as 1 s, so that a new client can send many bytes at once. The covered time is
-    therefore 10 * 1 s = 10.0 s.
+    At 0.0 s, the first sample has just begun, and ten samples have not begun. The covered time is therefore 0 s +
+    10 * 1 s = 10.0 s.
 
     At 12.0 s, the window has forgotten the first sample, because its last value (at 0.5 s) is more than 11 s old.
 

@@ -215,10 +215,9 @@ class DelegationTokens:
             return TokenCredential(unknown, token_id, 0)
         credential = self._credentials.get((mechanism, token_id))
         if credential is None:
-            # In a SCRAM login, the broker sends a salt to the client. For one token id, the salt must be the same
-            # whether or not the token exists. Otherwise, a client could find out which tokens exist. So an existing
-            # token uses the salt of `unknown`. `unknown` is the credential that the broker uses if no token has this
-            # id.
+            # In a SCRAM login with a token id, the broker sends a salt to the client. The salt must not show whether a
+            # token with this id exists. If no token has the id, the broker sends the salt of the invented credential
+            # `unknown`. If a token has the id, the broker therefore uses the same salt.
             salt, password = unknown.salt, base64.b64encode(self.hmac_of(token)).decode()
             salted = scram.salted_password(mechanism, password, salt, unknown.iterations)
             credential = scram.credential_of(mechanism, salted, salt, unknown.iterations)

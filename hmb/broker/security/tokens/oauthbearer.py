@@ -8,8 +8,8 @@ If the token is valid, the broker answers with an empty message. If the token is
 short JSON text, and the client acknowledges this text with the byte 1. After this acknowledgement, the broker refuses
 the login.
 
-A client may add *extensions* to its first message, before the final byte 1. Each extension is a pair `name=value`,
-followed by the byte 1. HMB ignores the extensions.
+A client can add *extensions* to its first message, before the last byte (`\x01`). Each extension is a pair
+`name=value`, followed by a byte `\x01`. HMB ignores the extensions.
 
 Anyone who has the token can log in until the token expires. Without TLS, an attacker could read the token on
 the network. So use OAUTHBEARER only on listeners with TLS.
@@ -59,7 +59,7 @@ class OauthState(Enum):
 
 
 class OauthEvent(Enum):
-    """The result of the check of one message of the client."""
+    """The result of checking one message from the client."""
 
     PROVED = "the token is valid"
     INVALID = "the token is not valid"
