@@ -172,12 +172,12 @@ class GroupRunner:
         self.step(lambda now: self.machine.unload())
 
     def _carry_out_effects(self) -> list[tuple[Write, Queued]]:
-        """End a change of the group: act on deadlines, send responses, queue records, set the next wake-up.
+        """After a change of the group, act on deadlines, send responses, queue records and set the timer.
 
         The caller must hold the group's lock.
 
-        Return a list of pairs. Each pair contains a `Write` and the records that the journal has queued for it. If the
-        journal did not accept the records, the pair contains the error instead of the records.
+        Return a list of pairs. Each pair contains a `Write` and the records that the journal has queued for it. If
+        the journal did not accept the records, the pair contains the error instead of the records.
         """
         self.machine.tick(self._clock())
         if self.machine.successor is not None:

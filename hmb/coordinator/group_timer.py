@@ -1,9 +1,11 @@
 """The timer: one thread that wakes groups at their deadlines.
 
-A heap contains the time at which the timer will next wake each group. When a heartbeat moves the deadline of a
-group to a later time, the heap does not change. The timer therefore wakes the group too early. The group then
-passes its new deadline to the timer. In this way, the timer wakes a group only about once per session timeout, even
-if the members send a thousand heartbeats in this time.
+A heap contains the time at which the timer wakes each group. A heartbeat moves a group's deadline to a later
+time, but does not change the heap. At the old deadline, the timer wakes the group, and the group passes its
+new deadline to the timer.
+
+Heartbeats therefore do not wake the timer. Even if the members send a thousand heartbeats in one session
+timeout, the timer wakes the group only about once.
 
 For example, a group has only one member, which has a session timeout of 45 s and sends a heartbeat every 3 s.
 When the timer wakes the group, the last heartbeat was at most 3 s ago. The session therefore has 42 to 45 s
@@ -36,11 +38,11 @@ class TimedGroup(Protocol):
 class GroupTimer:
     """A thread that wakes each group at its deadline, one group at a time. Thread-safe.
 
-    The timer wakes a group at the time `due` (ms). If `due` is not None, the heap contains an entry with this time.
+    The timer wakes a group at the group's time `due` (ms). If `due` is not None, the heap contains an entry with
+    this time. The timer ignores all other entries of the group.
 
-    For example, `due` moves from 500 to the earlier time 300. The heap gets an entry with 300, and the entry with
-    500 stays. When the thread later removes the entry with 500, `due` is no longer 500. The thread therefore does
-    not wake the group.
+    For example, `due` changes from 500 to 300. The heap gets an entry with 300, and keeps the entry with 500. The
+    thread later ignores the entry with 500, because `due` is no longer 500.
     """
 
     def __init__(self, clock: Callable[[], int] = monotonic_ms) -> None:

@@ -23,8 +23,8 @@ these states include the records of partition tags-0 at offsets 0 to 10. The spo
 continues at offset 11. So each record counts exactly once in the states.
 
 The next drawing shows a topology that counts the hashtags in the topic `tags`. Tuples move from left to right.
-The clock C of a snapshot contains one offset for each partition. Each bolt saves its state after exactly the
-records below these offsets (the state at C):
+The clock C of a snapshot contains one offset for each partition. The saved state "count-0 at C" includes
+exactly the records below the offsets in C:
     tags-0 ----> spout tags-0 --+--> bolt count-0 --+
                                 |                   +--> bolt topn-0 ---> sink console-0
     tags-1 ----> spout tags-1 --+--> bolt count-1 --+
@@ -48,7 +48,7 @@ The smallest Hailstorm program counts the words of the topic `lines`:
 
 Read the modules in this order. The text at the top of each module explains one part of Hailstorm:
 - `clock`                 one offset for each partition: how far a topology has read its topics
-- `payload`               a tuple with its origin: the partition and the offset of the record that it comes from
+- `payload`               a tuple with its origin: the partition and the offset of its record
 - `monoids`               the states that a topology computes, for example sums and maps
 - `spout`, `bolt`, `sink`, `grouping`, `topology`    the parts that a user declares
 - `processors`            the state machines that run the spouts, bolts and sinks, and take snapshots
@@ -58,8 +58,10 @@ Read the modules in this order. The text at the top of each module explains one 
 - `checking`              checks whether a topology computes exact results
 - `registry`, `runners`   the processes, threads and sockets that run the state machines
 - `targets`               databases and topics that receive each output exactly once
-- `codec`, `wire`         values as bytes, and messages on sockets
-- `reference`, `errors`   the names by which processes load a topology, and the exceptions
+- `codec`                 encodes values as bytes
+- `wire`                  sends values on sockets
+- `reference`             finds a topology by its name
+- `errors`                Hailstorm's exceptions
 
 Source: Dimson and Ganjoo, "Hailstorm: Distributed Stream Processing with Exactly Once Semantics" (Stanford, CS240h,
 2014). The documentation's chapter on Hailstorm has a table of the paper's statements. The table shows where this

@@ -18,10 +18,10 @@ Hailstorm's library contains the monoid `Sum`. A word count with `Sum` is faster
 `merge`, because `Sum` does not copy the map of counts for each tuple. A word count with `Sum` is written like this:
     Bolt.keyed(Sum(), key=lambda pair: pair[0], value=lambda pair: pair[1])
 
-The four functions of a bolt (`transform`, `empty`, `merge` and `lift`) must be pure: their results depend only on their
-arguments. `lift` returns a new state at each call. `transform` may read the state, but must not change it. The tuples
-that `transform` returns must not contain parts of the state that can change. The function `hailstorm.check` tests these
-rules.
+The four functions of a bolt (`transform`, `empty`, `merge` and `lift`) must be pure: their results depend only
+on their arguments. `lift` returns a new state at each call. `transform` may read the state, but must not change
+it. The tuples that `transform` returns must not contain mutable parts of the state, such as lists. The function
+`hailstorm.check` tests these rules.
 
 **What may follow a bolt.** A bolt computes each output from its current state, so the outputs depend on the
 order of the tuples. In each run, tuples of different partitions can arrive in a different order. Only the last
@@ -42,10 +42,10 @@ counts.
 
 A second bolt that computes a sum or a mean of all outputs is a mistake. `hailstorm.check` searches for it.
 
-**Combining.** A bolt with `combine=True` does not receive single tuples. The processors that send to this bolt first
-merge the tuples of a batch by key. They send one state for each key of the batch. This saves time. The bolt then sends
-fewer results: one for each key of the batch, not one for each tuple. The docstring of the module `processors.combiner`
-explains why the states of the bolt stay exact.
+**Combining.** A bolt with `combine=True` receives one state for each key of a batch, instead of single tuples.
+To save time, the processor that sends the batch merges all tuples with the same key into one state. The bolt
+then sends one result for each key of the batch, not one for each tuple. The docstring of the module
+`processors.combiner` explains why the states of the bolt stay exact.
 
 Source: Hailstorm, chapter 3.4, "Bolts". The paper calls the functions of a bolt transformTupleFn, emptyState, mergeFn
 and tupleToStateConverter.

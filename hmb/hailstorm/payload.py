@@ -30,9 +30,11 @@ important fields:
     mark        tags-0: 11, tags-1: 40           low water mark: the sender sends no more tuples with smaller offsets
     times       tags-0: 1398902400000            time mark (ms): the sender sends no more tuples with earlier times
 
-The low water mark contains one offset for each partition. It promises that all later tuples of the sender come from
-records at or above these offsets. The receiver needs this mark to know when all tuples of a snapshot have arrived. A
-sender that has no tuples for a receiver therefore sends a `Payloads` object without tuples, but with its low water
+The low water mark contains one offset for each partition: all later tuples of the sender come from records at
+or above these offsets.
+
+For example, a snapshot contains offsets 0 to 9 of a partition. When the marks of all senders are at least 10,
+all tuples from these offsets have arrived. So even a sender without tuples sends a `Payloads` object with its
 mark.
 
 Source: Hailstorm, chapter 3.3, "Spouts", and chapter 3.4.2, "Low Water Mark".
@@ -66,14 +68,14 @@ class TupleId(NamedTuple):
 class Payloads:
     """Tuples from the same partition that one processor sends to another processor.
 
-    - `path` contains the names of the nodes that made the tuples.
+    - `path` contains the names of the nodes that made the tuples, for example ("tags", "count").
     - `offsets` contains one offset for each tuple: the offset of the record from which the tuple comes. These
       offsets are in ascending order.
-    - `numbers` contains one item for each tuple. For example, `path` is ("tags", "count"), and the item is (0, 2).
-      The node `count` received the first output of the node `tags`, and made the tuple as its third output.
+    - `numbers` contains one item for each tuple, with one index for each node of `path`. For this path, (0,
+      2) means: from the first output of `tags`, `count` made this tuple as its third output.
     - `numbers` is None if every node made exactly one output from each input.
-    - `mark` contains one offset for each partition. All later tuples of this sender come from records at or above
-      these offsets.
+    - `mark` contains one offset for each partition. All later tuples of this sender come from records at or
+      above these offsets.
 
     The lists `tuples`, `offsets` and `numbers` have the same length.
     """

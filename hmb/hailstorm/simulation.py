@@ -13,13 +13,13 @@ negotiator decides, for example, when the processors save their states.
 The negotiator writes each decision into the *registry*, and the processors read the decision there. Such a decision
 is called a *master state*.
 
-In each step of the simulation, a crash can happen. After that, the simulation selects one of the other actions:
+In each step of the simulation, a crash can happen: a processor or the negotiator loses everything it had in
+memory, or the negotiator hangs. After that, the simulation selects one of these actions:
     deliver     a processor receives the oldest tuples of one channel (one channel can overtake another)
     read        a spout reads the next few records
     watch       a processor receives the next master state, or skips some states and receives the newest one
     save        a processor's state is stored; in a later step, the processor learns that the state is stored
     negotiate   the negotiator reads the processors' reports in the registry, and may write a new master state
-    crash       a processor or the negotiator loses everything it had in memory, or the negotiator hangs
     wake        a negotiator that hung continues for one step, although a new negotiator has replaced it
 
 A new epoch begins when the topology starts again, for example after a crash. A processor that has not seen the
@@ -99,9 +99,9 @@ class Hung:
     # A negotiator that hangs reads no new reports from the processors. `living` contains the old reports that this
     # negotiator knows. When the negotiator continues, it chooses its next step from these old reports.
     #
-    # Suppose that a negotiator hangs, and a new negotiator replaces it. Just before the new negotiator takes its first
-    # step, the simulation copies the reports of all running processors into `living`. Until then, `living` is None. The
-    # copy never changes, so the negotiator that hung continues with old reports.
+    # Suppose that negotiator A hangs, and negotiator B replaces it. Until B takes its first step, `living` is None.
+    # Just before this step, the simulation copies the reports of all running processors into `living`. The copy never
+    # changes, so A continues later with old reports.
     living: Mapping[str, Report] | None = None
 
 

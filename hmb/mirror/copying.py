@@ -8,8 +8,8 @@ keys, values, headers and timestamps.
 In five cases, the mirror cannot copy the bytes of the records. It must decode the records, and encode them as a new
 batch:
 
-- Compaction has removed records, so the offsets in the batch have gaps. The mirror sends its batches as a
-  producer, and a broker refuses a batch with gaps from a producer.
+- Compaction has removed records, so the offsets in the batch have gaps. A broker refuses a batch with gaps if a
+  producer sends it, and the mirror sends its batches as a producer.
 
 - The source broker has set the timestamps of the batch (LogAppendTime). A producer must not send timestamps that a
   broker has set.
@@ -53,9 +53,11 @@ class SourceBatch(NamedTuple):
 class CopiedBatch(NamedTuple):
     """A batch for a Produce request, with the source offsets of its records.
 
-    `source_runs` contains one run for each series of consecutive source offsets. For example, the source offsets
-    5, 6 and 9 are two runs. The target offsets are unknown until the target has written the batch. Until then, the
-    field `target` of a run contains the index of the run's first record in the batch: 0 and 2 in the example.
+    `source_runs` contains one run for each series of consecutive source offsets. For example, the source
+    offsets 5, 6 and 9 become `CopiedRun(5, 0, 2)` and `CopiedRun(9, 2, 1)`.
+
+    The second field, `target`, is the index of the run's first record in the batch. The offset at the target
+    is unknown until the target has written the batch.
     """
 
     data: bytes

@@ -1,4 +1,4 @@
-"""Defines the error with which a mirror ends, and decides after which errors the mirror tries again."""
+"""Defines the errors of a mirror, and decides whether the mirror tries again after an error."""
 
 from __future__ import annotations
 

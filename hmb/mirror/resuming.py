@@ -120,9 +120,9 @@ def resume(
 def skip_copied(source: Admin, target: Admin, partition: MirroredPartition, target_end: int) -> None:
     """Move the position of `partition` past the source records that the copy already contains.
 
-    The function compares the next source records with the records at the end of the copy: their timestamps, keys,
-    values and headers. At the first difference, it stops and sets `foreign`: the number of offsets from the
-    different record to the end of the copy.
+    The function compares the next source records with the last records of the copy: their timestamps, keys, values
+    and headers. At the first different record of the copy, it stops and sets `partition.foreign`: the number of
+    offsets from this record (included) to the end of the copy.
     """
     theirs = read_records(source.cluster, partition.source, partition.position, partition.end)
     for copy in read_records(target.cluster, partition.target, partition.translation.target_end, target_end):

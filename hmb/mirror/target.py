@@ -1,8 +1,8 @@
 """The producer side of a mirror: sends whole batches to the target, and commits the positions there.
 
-The *position* of a partition is the source offset of the next record to copy. The mirror commits its positions
-at the target, as offsets of a consumer group, the *mirror's group*. It does so about once a second, in one of
-two ways:
+The *position* of a partition is the source offset of the next record to copy. The mirror has a consumer group
+at the target, the *mirror's group*. About once a second, the mirror commits its positions as offsets of this
+group, with or without transactions:
 - Without transactions, the mirror commits only the positions. After a crash, the copy can contain records after
   the last committed position. At its next start, the mirror compares these records with the source (see
   `resuming`).

@@ -16,8 +16,9 @@ A partition *keeps* its offsets if each record has the same offset in the copy a
 example, the partition and its copy have records at all offsets from 7 to 99. These records form one *run*:
 source 7, target 7, 93 records.
 
-If the mirror writes in transactions, each transaction adds a marker to the copy. The marker uses an offset in
-the copy, but none at the source, so it ends a run. A partition can have thousands of runs.
+In a run, source and target offsets grow by one from record to record. If the mirror writes in transactions,
+each transaction's marker uses an offset only in the copy, so it ends the run. A partition can have thousands of
+runs.
 
 A mirror keeps at most MAX_RUNS runs of a partition. If there are more, the mirror forgets every second run in
 the older half. Each forgotten run leaves a *gap* between two other runs.
@@ -27,11 +28,11 @@ counts records. For example, a consumer group has committed offset 560 in a gap.
 records before offset 560. In the copy, the group continues after the first 40 records of the gap (see
 `groups`).
 
-If the mirror cannot count the records of a gap, the group continues at the start of the gap. It then reads some
-records again, but misses none.
+If the mirror cannot count the records of a gap, the consumer group continues at the start of the gap. The group
+then reads some records again, but misses none.
 
-A mirror saves the runs of a partition as text in an offset commit. This text must be short, so MAX_RUNS limits
-the number of runs.
+A mirror saves a partition's runs (series of copied records) as text in an offset commit. This text must be
+short, so MAX_RUNS limits the number of runs.
 
 The command `hmb restore` uses the class `Translation` for the offsets of a backup (cli/backup/renumbering.py).
 The command does not save its runs as text, so it keeps all of them.

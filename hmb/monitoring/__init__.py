@@ -16,8 +16,8 @@ and the state contains a `PositionInfo` with lag 71. The column `lag` of `hmb st
 (hmb/storage/events.py). If the broker offers its state over HTTP, it also stores a sample of its counters every
 ten seconds (sampling.py). The broker computes the rest of the state only when a program requests the state.
 
-*Limits.* A `BrokerState` is a copy, and the broker continues its work while `collect` makes the copy. So two parts of
-one state can be from moments that are some milliseconds apart.
+*Limits.* While `collect` copies the broker's state, the broker continues its work. A `BrokerState` can
+therefore contain values from slightly different times, some milliseconds apart.
 
 Read in this order:
 1. `state.py`         defines what a state contains

@@ -8,7 +8,8 @@ The server accepts three kinds of secrets, which are long random texts:
   this file. With the owner's token, commands such as `hmb state` may read everything without a login, even if
   users of the broker must log in.
 
-- A *session id* belongs to a user who has logged in (logins.py). It permits only what this user is allowed to read.
+- A *session id* belongs to a user who has logged in (logins.py). It gives access only to the data that this
+  user may read.
 
 If other computers can reach the server, a secret token is not enough. The server then requires a login, even
 from the owner of the data directory.

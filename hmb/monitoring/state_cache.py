@@ -41,11 +41,11 @@ class CachedLog:
     __slots__ = ("_expires", "_offsets", "_timestamps_expire", "info", "timestamps")
 
     def __init__(self, log: Log, last: CachedLog | None) -> None:
-        """Create the cache entry of a log. `info` is None until the broker reads the log.
+        """Create the cache entry of a log. The field `info` is None until the broker reads the log.
 
-        `last` is the log's previous entry, or None. New records do not change older batches, so the new entry usually
-        takes over the timestamps in `last`. If the cache began to collect these timestamps at least 20 s
-        (FRESH_TIMESTAMPS) ago, the new entry begins without timestamps.
+        `last` is the log's previous entry, or None. If the cache began to collect the timestamps in `last` less
+        than 20 s (FRESH_TIMESTAMPS) ago, the new entry takes them over, because new records do not change older
+        batches. Otherwise, the new entry begins without timestamps.
         """
         now = time.monotonic()
         self.info: PartitionInfo | None = None

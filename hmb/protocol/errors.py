@@ -215,7 +215,7 @@ def corrupt_message(why: str) -> KafkaError:
 
 
 def invalid_record(why: str) -> KafkaError:
-    """Return the error for a record that is not damaged, but that Kafka's format or the broker does not allow."""
+    """Return the error for an undamaged record that breaks a rule of Kafka's format or of the broker."""
     return KafkaError(ErrorCode.INVALID_RECORD, why)
 
 

@@ -101,6 +101,6 @@ def struct(struct: type[Struct], versions: str = "0+", **options: Any) -> Any:
 
 
 def array(item: type[Struct] | Maker, versions: str = "0+", **options: Any) -> Any:
-    """Declare a field that is an array of structs, `t.array(Topic)`, or of primitive values, `t.array(t.int32)`."""
+    """Declare an array field for structs (`t.array(Topic)`) or primitive values (`t.array(t.int32)`)."""
     each = struct(item) if isinstance(item, type) else item()
     return Field("array", versions, item=each, **{"default": list, **options})

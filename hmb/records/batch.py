@@ -57,12 +57,13 @@ LOG_APPEND_TIME_BIT, TRANSACTIONAL_BIT, CONTROL_BIT, DELETE_HORIZON_BIT = 0x08, 
 
 
 class RecordBatch(NamedTuple):
-    """The fields of a batch's header, and a memoryview of the bytes of the whole batch.
+    """The fields of a batch's header, and a memoryview of the whole batch.
 
     - `size` is at least 61 bytes, the size of a header. `parse` refuses a smaller batch.
     - `view` begins with the header. If the buffer ends inside the batch, `view` has fewer than `size` bytes.
-    - Call `check` before you rely on the fields. After `check`, `view` has exactly `size` bytes, and
-      `records_count` is at most `last_offset_delta` + 1. If compaction has removed records, it is smaller.
+    - Call `check` before you rely on the fields. After `check`, `view` has exactly `size` bytes.
+    - After `check`, `records_count` is at most `last_offset_delta` + 1. If compaction has removed records,
+      `records_count` is smaller.
     """
 
     base_offset: int

@@ -150,7 +150,10 @@ class TlsSettings:
 
 
 def check_pem_type(setting: str, type: str) -> None:
-    """Raise TlsSettingError if a setting contains a store as text, but the type of this store is not PEM."""
+    """Raise TlsSettingError if `type` is neither empty nor PEM.
+
+    A key store or trust store in a setting must be PEM text.
+    """
     if type.upper() not in ("", "PEM"):
         raise TlsSettingError(
             setting, f"the value must be PEM, not {type}, because another setting contains the text of the store"

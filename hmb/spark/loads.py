@@ -263,7 +263,10 @@ def _check_same_topic(root: Path, before: LoadRun, topic: str, topic_id: str) ->
 
 
 def _write(spark: SparkSession, root: Path, planned: LoadRun, given: Mapping[str, str]) -> LoadRun:
-    """Write the files of a run to its folder `_tmp-N`. Return the run with its numbers of rows and files."""
+    """Write the files of the run `planned` to a temporary folder.
+
+    Return a copy of `planned` with the numbers of rows and files.
+    """
     import pyarrow.parquet as pq
 
     folder = root / f"{UNCOMMITTED}{planned.number:08d}"

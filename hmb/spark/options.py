@@ -157,7 +157,7 @@ def source_options(given: Mapping[str, str], *, streaming: bool) -> SourceOption
 
 
 def _servers(settings: dict[str, Any]) -> str:
-    """Remove the addresses of the brokers from the settings, and return them. Raises OptionError."""
+    """Remove and return the brokers' addresses in `settings`. Raises OptionError if they are missing."""
     servers: str = settings.pop("bootstrap_servers", "")
     if not servers:
         raise OptionError("option 'kafka.bootstrap.servers' must be specified")

@@ -105,10 +105,10 @@ def _aborted_in(
 
 
 def _indexed_offset(segment: Segment, position: int) -> int | None:
-    """Return the last offset of the first indexed batch at or after `position` in the log file.
+    """Return the last offset of the batch that the offset index finds for `position`.
 
-    A batch is indexed if the offset index has an entry for it. Return None if the index has no entry at or after
-    `position`, or if the first such entry does not match the log.
+    The number `position` is a byte position in the log file. The index finds its first batch at or after this
+    position. Return None if no such batch exists, or if the index entry does not match the log.
     """
     entry = segment.offset_index.at_or_after(position)
     if entry is None:

@@ -20,8 +20,8 @@ A consumer fetches the records at the offsets from `start` up to `end` - 1. The 
 transactions that have records at these offsets. For each of these transactions, the list contains the producer
 id and the transaction's first offset.
 
-From an aborted transaction's first offset on, the consumer skips all records of the transaction's producer. It
-stops skipping when it reads the marker that ends the transaction.
+At the first offset of an aborted transaction, the consumer begins to skip all records of the transaction's
+producer. It stops skipping at the marker that ends the transaction.
 
 For a fetch from offset `start` on, the broker reads only index entries whose marker is at or after `start`. If
 a marker is below `start`, its transaction has no records in the fetch. The broker also reads the indexes of the

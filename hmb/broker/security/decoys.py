@@ -49,10 +49,10 @@ OWN_SHAPE = CredentialShape(scram.SALT_SIZE, scram.DEFAULT_ITERATIONS)  # creden
 
 
 def shapes_of(credentials: Iterable[UserScramCredentialRecord]) -> dict[int, list[CredentialShape]]:
-    """Return a dict: mechanism -> the most frequent shapes of its credentials (at most MAX_SHAPES).
+    """Return, for each SCRAM mechanism, the most frequent shapes of its credentials (at most MAX_SHAPES).
 
-    The salts from Kafka's tools are random numbers in base 36, so their lengths differ by chance. The function uses
-    the length 0 for all these salts, so that different lengths do not count as different shapes.
+    A shape is a number of iterations and a salt length. Kafka's tools make salts of random lengths (numbers in
+    base 36). The function uses the length 0 for these salts, so that they do not create many shapes.
     """
     counts: dict[int, Counter[CredentialShape]] = {}
     for each in credentials:

@@ -129,7 +129,7 @@ def check_honoured(properties: Mapping[str, str], listeners: set[str]) -> None:
 
 
 def _is_of_mechanism(name: str) -> bool:
-    """Return whether `name` consists of a mechanism and one of its settings, such as `plain.sasl.jaas.config`."""
+    """Return whether `name` is a mechanism, a dot and that mechanism's setting, as in `plain.sasl.jaas.config`."""
     match = MECHANISM_NAME.fullmatch(name)
     if match is None:
         return False

@@ -41,14 +41,15 @@ class StoredBatches:
 
 
 def read_batches(log: Log, offset: int, records: int, max_bytes: int, *, committed: bool) -> StoredBatches | None:
-    """Find the next batches of a log. Return their offsets and their positions in the file.
+    """Return the offsets and the file positions of the next batches of a log.
 
-    The result begins with the first batch that ends at or after `offset`. It ends with the first batch that ends at
-    or after `offset + records - 1`. The result is shorter if the segment ends earlier, or if more batches would
-    exceed `max_bytes` bytes.
+    The result extends from the batch with `offset` to the batch with `offset + records - 1`. If no batch contains
+    one of these offsets, the result contains the next batch instead.
 
-    If `committed` is true, the function reads only below the last stable offset. The batches of aborted
-    transactions stay in the result, and its field `aborted` lists their offsets.
+    The result is shorter if the segment ends earlier, or if more batches would exceed `max_bytes` bytes.
+
+    If `committed` is true, the function reads only below the last stable offset. The result includes batches of
+    aborted transactions, and its field `aborted` lists the offsets of these batches.
 
     Return None if the function finds no records, or if the log has just deleted the record at `offset`. Raises
     KafkaError.

@@ -56,13 +56,13 @@ def share_partition_results(
     topic_result: type[TopicResultT],
     partition_result: type[ResultT],
 ) -> Iterator[tuple[SharePartitionId, PartitionT, ResultT]]:
-    """For each share-partition in a request, add a new result to the response, and yield three values.
+    """For each share-partition in a request, add a new result to the response, and yield a tuple.
 
-    The values are the id of the share-partition, its entry in the request, and the new result. The new result
-    contains only the partition number. The handler fills in the other fields.
+    The tuple contains the share-partition's id, its entry in the request, and its result. The result contains
+    only the partition number. The caller fills in the other fields.
 
-    `results` is the response's list of topics, which is still empty. The function appends the topics to this list.
-    `topic_result` is the class of these topics, and `partition_result` is the class of the new results.
+    `results` is the response's list of topics, which is still empty. For each topic in the request, the function
+    appends an object of the class `topic_result`. This object contains results of the class `partition_result`.
     """
     for topic in request.topics:
         new = [partition_result(partition=entry.partition) for entry in topic.partitions]

@@ -91,10 +91,11 @@ class PlannedOffset(NamedTuple):
 def describe_lag(
     brokers: Brokers, group: str, partitions: Iterable[TopicPartition] = (), *, times: bool = True
 ) -> dict[TopicPartition, PartitionLag]:
-    """Return a group's lag in each partition with a committed offset, and in each partition of `partitions`.
+    """Return a group's lag in each partition with a committed offset, and in each of `partitions`.
 
-    If `times` is true, the method also fetches the first unread record of each partition in which the lag is not 0,
-    up to 64 KB for each partition. The result then contains the timestamp of this record (`unread_since`).
+    If `times` is true, the method looks for the first unread record of each partition in which the lag is not 0.
+    The result contains the timestamp of this record (`unread_since`). The method requests 64 KB of records from
+    each of these partitions.
     """
     more = list_of_partitions(partitions)
     committed = list_group_offsets(brokers, group)

@@ -40,9 +40,10 @@ class ClientQuotaEntity(NamedTuple):
     def of(cls, parts: Iterable[Any]) -> ClientQuotaEntity:
         """Convert an entity in a broker's response to a `ClientQuotaEntity`.
 
-        Each element of `parts` contains a type and a name, for example the type "user" and the name "alice". In a
-        response, the name null means the default entity: for example, all users who have no quota of their own. A
-        `ClientQuotaEntity` uses the empty string "" for this.
+        Each element of `parts` contains a type and a name, for example the type "user" and the name "alice".
+
+        The name null means the default, for example all users who have no quota of their own. The method replaces the
+        name null by the empty string "".
         """
         names = {part.entity_type: part.entity_name or "" for part in parts}
         return cls(*(names.get(type) for type in QuotaEntityType))

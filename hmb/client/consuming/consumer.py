@@ -31,9 +31,11 @@ If the consumer's first request fails, the constructor raises the error at once,
 broker is probably wrong. If a later request fails temporarily, the consumer repeats it for up to `retry_for`
 seconds.
 
-Only one thread may use a consumer. The consumer receives records only during calls such as `poll`. If the consumer is a
-member of a group, it starts a second thread, which sends the heartbeats. A consumer consists of these objects. For
-example, the consumer calls an `AssignmentReader`, which calls a `Fetcher` and a `RecordBuffer`:
+Only one thread may use a consumer. The consumer receives records only during calls such as `poll`. If the
+consumer is a member of a group, it starts a second thread, which sends the heartbeats.
+
+The next drawing shows the objects of a consumer. Each arrow shows a call. For example, the `AssignmentReader`
+calls the `Fetcher`:
     Consumer -> AssignmentReader -> Fetcher        fetches batches from the leaders
                                  -> RecordBuffer   decodes batches to records or to Arrow columns (`arrow`)
              -> AssignedPartitions                  the methods for positions, for example `seek` and `pause`
@@ -248,7 +250,7 @@ class Consumer:
         return None
 
     def arrow_batches(self) -> Iterator[pyarrow.RecordBatch]:
-        """Yield all records up to the setting `until` as Arrow columns, then close the consumer."""
+        """Yield records as Arrow columns. At the end that the setting `until` defines, close the consumer."""
         while not self.at_end:
             batch = self.poll_arrow(GROUP_CHECK_INTERVAL)
             if batch is not None:

@@ -15,16 +15,16 @@ has a number, its *epoch*:
                                         <-----  session 7, records of t-5
     Fetch(session 7, epoch 2, t-5 from 20)                   ----->
 
-The first request of a session names all partitions (a *full fetch*). Each later request names only changes (an
-*incremental fetch*). In these cases, the client sends a full fetch again:
+The first request of a session names all partitions (a *full fetch*). Each later request names only changes
+(an *incremental fetch*). The client sends another full fetch in these cases:
 - The previous request has failed, or the client was interrupted while it handled the response, for example by
   Ctrl-C. The client then does not know which partitions the leader has stored.
 - The leader does not know the session any more (FETCH_SESSION_ID_NOT_FOUND).
 - The leader expects another epoch than the epoch in the request (INVALID_FETCH_SESSION_EPOCH).
-- The id of a topic has changed, or the client now identifies topics by name instead of by id, or the reverse.
-- The consumer has removed a partition and added it again. Its new `Position` has no high watermark yet. The
-  response to an incremental fetch contains the high watermark only if the value has changed. The response to a
-  full fetch always contains it.
+- The id of a topic has changed, or the client has switched between topic names and topic ids.
+- The consumer has removed a partition and added it again, so the partition's new `Position` has no high
+  watermark. An incremental fetch returns the high watermark only after a change, but a full fetch always
+  returns it.
 
 A session saves work only if the consumer reads many partitions. This table compares the cost of one fetch without and
 with a session, if there are no new records to fetch. The times are the CPU times of HMB's consumer and of HMB's broker.

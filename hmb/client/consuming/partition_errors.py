@@ -8,16 +8,18 @@ raises the stored error.
 
 For three kinds of errors, the fetcher changes the position or the request before it fetches the partition
 again:
-- *The offset does not exist*, because retention has deleted its records. A consumer in a group continues at the
-  place that its setting `offset` names, for example "latest". If the consumer has no group, or if this setting
-  is a number, the consumer raises an error. The message contains the first offset and the end of the log.
+- *The offset does not exist*, because retention has deleted its records. A consumer in a group continues at
+  the place that its setting `offset` names, for example "latest". If the consumer has no group, or if this
+  setting is a number, the consumer raises an error. The text of this error contains the first offset and the
+  end of the log.
 - *The topic was deleted, and created again with the same name.* The new topic has a new id. The Fetch request
-  contains the old id, so the broker returns an error, and no records of the new topic. Brokers older than Kafka
-  3.1 get no topic id in Fetch requests. With such a broker, the fetcher notices the new id in its next metadata
-  response. A consumer in a group then continues at the first record of the new topic. If the consumer has no
-  group, or if its setting `offset` is a number, it raises an error.
-- *The first message is larger than the requested number of bytes.* A broker that does not support version 3 of
-  Fetch then sends only the beginning of the message. The next request asks for twice as many bytes.
+  contains the old id, so the broker returns an error instead of records.
+
+  Fetch requests to brokers older than Kafka 3.1 contain no topic id. With such a broker, the fetcher notices
+  the new id in its next metadata response. A consumer in a group continues at the first record of the new
+  topic. If the consumer has no group, or if its setting `offset` is a number, it raises an error.
+- *The first message is larger than the requested number of bytes.* A broker that does not support version 3
+  of Fetch sends only the beginning of the message. The next request asks for twice as many bytes.
 """
 
 from __future__ import annotations

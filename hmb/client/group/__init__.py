@@ -18,10 +18,12 @@ request, the heartbeat. The heartbeat contains the member's subscription and the
 response contains the partitions that the member must own next.
 
 The code of the consumer is the same for the classic protocol and for the consumer protocol. `Consumer.poll`
-calls `GroupMembership.poll`. If the partitions of the consumer change, `GroupMembership.poll` calls a method of
-the consumer. It calls `on_assigned` for new partitions. It calls `on_revoked` for partitions that the member
-must give up: it still owns them, and can commit their offsets. It calls `on_lost` for partitions that other
-members may already own.
+calls `GroupMembership.poll`. If the partitions of the consumer change, `GroupMembership.poll` calls these
+methods of the consumer:
+- `on_assigned` for new partitions.
+- `on_revoked` for partitions that the consumer must give up. The consumer still owns them, and can commit
+  their offsets.
+- `on_lost` for partitions that other consumers may already own.
 
 Read the modules in this order:
 1. `interface`: the settings and the identity of a member, and the callbacks of a rebalance.

@@ -78,10 +78,10 @@ class MemberSettings:
     - `assignors` lists the assignors for the classic protocol. The member prefers the first one.
     - `remote_assignor` is the assignor for the consumer protocol (KIP-848): "uniform" or "range". If it is None,
       the broker chooses.
-    - In a classic group, one member is the leader. Every `metadata_max_age` seconds, the leader checks whether the
-      group's topics have new partitions.
-    - An open transaction may contain new offsets of the group. If `require_stable` is true, the member waits until
-      the transaction ends. Only then does it fetch the committed offsets.
+    - In a classic group, one member is the leader. Every `metadata_max_age` seconds, the leader checks whether
+      the group's topics have new partitions.
+    - An open transaction may contain new offsets of the group. If `require_stable` is true, the member waits
+      until the transaction ends, and then fetches the committed offsets.
     """
 
     group_id: str

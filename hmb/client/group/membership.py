@@ -144,10 +144,10 @@ class GroupMembership:
             raise self._member.error
 
     def close(self, timeout: float | None = None) -> None:
-        """Tell the rebalance listener that the member gives up all its partitions. Then leave the group.
+        """Call the rebalance listener, give up all partitions, and stop the member.
 
-        A static member may start again soon. A static member therefore stays in the group until its session expires
-        (KIP-345).
+        A member that is not static leaves the group. A static member may start again soon, so it stays in the group
+        until its session expires (KIP-345).
         """
         leave_timeout = LEAVE_TIMEOUT if timeout is None else min(timeout, LEAVE_TIMEOUT)
         try:

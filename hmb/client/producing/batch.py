@@ -4,14 +4,14 @@ The broker must write the records of one partition in the order in which the app
 therefore has one queue of batches for each partition. A sender thread sends the batches from the front of the queue. A
 batch stays in the queue until it is delivered or has failed.
 
-A batch is *in flight* from the moment when the producer sends it until its response arrives. The *window* of a
-partition is the largest number of its batches that may be in flight at the same time. The window has these
-values:
-1. At the start, the window is 1. When the broker has written a batch, step 2 follows.
-2. The window is `max_in_flight`, by default 5. When a batch fails, step 3 follows.
-3. The window is 0, so the sender thread sends no batch of the partition. When no batch is in flight any more,
-   the thread decides whether each failed batch is given up, split or sent again. Step 4 follows.
-4. The window is 1. The module `idempotence` explains when step 2 follows again.
+A batch is *in flight* from the moment when the producer sends it until its response arrives. The *window* of
+a partition is the largest number of its batches that may be in flight at the same time. The window changes as
+follows:
+1. At the start, the window is 1.
+2. When the broker has written a batch, the window becomes `max_in_flight`, by default 5.
+3. When a batch fails, the window becomes 0, so the sender thread sends no batch of the partition.
+4. When no batch is in flight any more, the window becomes 1. The thread gives up each failed batch, splits it
+   or sends it again. The module `idempotence` explains when the window becomes `max_in_flight` again.
 
 The *owner* of a partition's queue is the only thread that handles the batches in the queue. While the producer
 does not know the partition's leader, the owner is the router thread (`LeaderRouter` in sender.py). The router

@@ -17,9 +17,10 @@ numbers 0 to 9. It therefore does not write the copy, and answers with the offse
 
 When the producer gives up a batch, two problems arise:
 
-- The broker still expects the sequence numbers of the batch that was given up. It rejects all later batches.
-- A copy of the batch that was given up may still reach the broker. The broker then writes records for which the
-  producer has already reported an error.
+- The producer has given up a batch, but the broker still expects the batch's sequence numbers. The broker
+  therefore rejects all later batches.
+- A copy of the batch may still reach the broker. The broker then writes records for which the producer has
+  already reported an error.
 
 After the producer has given up a batch, it can begin a new *producer epoch* for the partition (KIP-360). The
 epoch is a number in each batch. The producer increases the epoch by one, and gives the sequence number 0 to the
@@ -43,8 +44,8 @@ rejected it, or the broker's response is lost. There are four cases:
 - The broker rejects batch A, because A is too large. The producer divides the records and the sequence
   numbers of A between two batches. The later batches keep their numbers.
 
-- The producer gives up the failed batch A, and the broker has certainly not written A. The broker has not
-  written the batches after A either. They get new sequence numbers.
+- The producer gives up the failed batch A, and knows that the broker has not written A. The broker has not
+  written the batches after A either. The later batches get new sequence numbers.
 
 - The producer gives up the failed batch A, but the broker may have written A. The broker may also have written
   batches after A. Let B be the first batch after A that the broker has certainly rejected. B and all batches
@@ -68,10 +69,12 @@ partition with different epochs are never in flight together.
 A broker forgets a producer that sends nothing for a day (`producer.id.expiration.ms`). The broker then accepts
 a batch even if an earlier batch is missing. Two batches can change their order only in this case.
 
-For example, a broker has forgotten a producer after a day without batches. The producer then sends the batches
-A and B together. The broker rejects A, because A is too large, and writes B. The producer splits A, but the
-broker rejects the first half, because its sequence numbers are lower than those of B. The producer then sends
-both halves in a new epoch, and the broker writes them after B. Each record is written only once.
+For example, a broker has forgotten a producer after a day without batches. The producer then sends batches A
+and B together. The broker rejects A as too large. It writes B, because it accepts any sequence number from a
+forgotten producer.
+
+The producer splits A, but the broker now rejects sequence numbers below those of B. The producer therefore
+sends both halves of A in a new epoch, and the broker writes them after B. Each record is written only once.
 
 For each partition, a broker remembers only the last five batches of a producer. If an older batch arrives twice,
 the broker cannot recognize the copy. Therefore, the producer sends batch 6 of a partition only after the broker

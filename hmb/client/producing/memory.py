@@ -46,9 +46,9 @@ class BufferMemory:
         self.release(self.used)
 
     def wait(self, size: int, is_closed: Callable[[], bool]) -> None:
-        """Wait until it is this thread's turn and `size` bytes are free. Stop waiting if the producer is closed.
+        """Wait until `size` bytes are free and no other thread has waited longer.
 
-        It is the turn of the thread that has waited longest. If the buffer is empty, a record of any size fits. Raises
+        If the buffer is empty, a record of any size fits. If the producer is closed, the method returns. Raises
         TimeoutError after `max_block` seconds.
         """
         ticket = object()

@@ -8,8 +8,8 @@ batches.
 To choose a partition, the producer selects two partitions at random, and takes the one with the shorter queue.
 If a broker is slow, the queues of its partitions are long, so this broker gets fewer records.
 
-Kafka's producer also prefers short queues. But it chooses a new partition only after it has added `batch.size`
-bytes to the old one (KIP-794).
+HMB's producer chooses a new partition after each batch. Kafka's producer chooses one after at least
+`batch.size` bytes (KIP-794). Both producers prefer partitions with short queues.
 """
 
 from __future__ import annotations

@@ -163,8 +163,9 @@ class ClassicGroup:
     def _accepts_joining_member(self, member_id: str) -> bool:
         """Return whether the group accepts a JoinGroup request with this member id.
 
-        The group accepts the request if it has fewer than `group.max.size` members, or if the sender is already a
-        member. While a rebalance waits for JoinGroup requests, only members that have sent JoinGroup count as members.
+        The group accepts the request if the sender is already a member, or if the group has fewer than
+        `group.max.size` members. While a rebalance waits for JoinGroup requests, this rule ignores each member that
+        has not sent JoinGroup yet.
         """
         if self.state.current is GroupState.EMPTY:
             return True

@@ -120,10 +120,12 @@ class ClassicState:
     def queue_write(
         self, assignments: Mapping[str, bytes], on_stored: Callable[[KafkaError | None, int], None] | None = None
     ) -> None:
-        """Queue the group's record for a write to the journal. `assignments` maps each member id to its assignment.
+        """Queue the group's record for a write to the journal.
 
-        This group can replace a group with another protocol, for example a KIP-848 group. The write then also deletes
-        the records of the old group, unless an earlier write has already deleted them.
+        `assignments` maps each member id to the member's assignment.
+
+        An older group with the same id may have used another protocol, for example KIP-848. The write then also
+        deletes the records of the older group, unless an earlier write has already deleted them.
         """
         value = encode_group(
             self.protocol_type,

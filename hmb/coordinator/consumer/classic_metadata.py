@@ -1,8 +1,10 @@
 """Data that a KIP-848 group stores only for members with the classic protocol.
 
-During an online migration, a group changes between the classic protocol and the protocol of KIP-848 while it is
-in use. Some members of a KIP-848 group then still use the classic protocol (hmb/coordinator/migration). The
-record of such a member also contains its session timeout, and its protocols with their metadata.
+In an online migration, the consumers of a group change from the classic protocol to KIP-848, or back, one
+after the other. Meanwhile, some members of the KIP-848 group use the classic protocol
+(hmb/coordinator/migration).
+
+The record of such a member also contains the member's session timeout, and its protocols with their metadata.
 
 A member with the classic protocol sends a list of protocols. Each protocol is a pair: the name of an
 assignor, and metadata. The coordinator reads the member's topics from the metadata.

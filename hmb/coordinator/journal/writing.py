@@ -9,10 +9,11 @@ The setting `log.flush.acks.all` decides when the records of a journal are *dura
 durable when they are on disk. Otherwise they are durable when they are in the log. The same rule applies to the records
 that a producer sends to a topic with acks=all.
 
-A batch contains the id and epoch of only one producer. The journal therefore writes the records of a
-transaction in separate batches. A marker (commit or abort) ends the transaction. The coordinator adds the
-marker to the same queue as the records of the transaction. The marker therefore comes after these records in
-the log.
+A batch contains the id and epoch of only one producer. The journal therefore never writes records of a
+transaction and other records in one batch.
+
+A marker (commit or abort) ends a transaction. The coordinator adds the marker to the same queue as the
+records of the transaction. The marker therefore comes after these records in the log.
 
 Source: Kafka's `CoordinatorRuntime`.
 """

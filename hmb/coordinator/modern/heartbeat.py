@@ -47,7 +47,7 @@ def _is_blank(text: str | None) -> bool:
 
 
 def check_problems(problems: Mapping[str, bool]) -> None:
-    """Raise INVALID_REQUEST for the first problem that is true. The keys of `problems` are the error messages."""
+    """Raise INVALID_REQUEST for the first true value in `problems`. The key of this value is the error message."""
     for problem, is_there in problems.items():
         if is_there:
             raise KafkaError(ErrorCode.INVALID_REQUEST, problem)

@@ -1,4 +1,4 @@
-"""The base class of the states of all modern groups: members, epochs, target assignment, and their records.
+"""Defines the base class that stores a modern group's members, epochs and target assignment in records.
 
 A modern group (group.py) has one object of a subclass of `ModernState`. This object contains the members, the epochs
 and the target assignment. When the group handles a request, it calls methods of this object. They change the object in

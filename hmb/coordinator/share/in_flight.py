@@ -7,8 +7,8 @@ A *share-partition* is one partition that one share group reads. It has two offs
 A record is *in flight* if its offset is at or above the share-partition start offset, and below the next
 offset.
 
-The group has finished with all records below the share-partition start offset. It has not yet delivered any
-record at or above the next offset. Each record between these two offsets has a delivery state (states.py) and a
+The share group has finished all records below the share-partition start offset. The broker must still deliver
+all records at or above the next offset. Each record in between has a delivery state (states.py) and a
 delivery count.
 
 Neighboring records often have the same state and the same count. `InFlightRecords` stores such records
@@ -87,7 +87,7 @@ class AcquireLimits(NamedTuple):
     """The limits for one call of `acquire`: how many records a member may acquire, and for how long.
 
     - `records` is the maximum number of records that the member gets.
-    - `locks` is the maximum number of records in flight in the share-partition, for all members together.
+    - `locks` is the maximum number of records in flight after this call. It includes the records of all members.
     - `lock_duration` is the time (ms) in which the member must acknowledge the records.
 
     If `is_strict` is false, the broker does not divide batches. The numbers of records can then be greater than
@@ -106,10 +106,10 @@ class InFlightRecords:
     The records are stored as runs. A run is a range of neighboring records with the same state.
 
     Invariants:
-    - The runs are sorted, do not overlap, and leave no gap. Together, they contain the offsets from `start_offset`
-      to `next_offset` - 1.
-    - The first run is neither Acknowledged nor Archived. The delivery of records in these two states is complete,
-      and `start_offset` is the offset of the first record whose delivery is not complete.
+    - The runs are sorted, do not overlap, and leave no gap. Together, they contain the offsets from
+      `start_offset` to `next_offset` - 1.
+    - The first run is Available or Acquired, because `start_offset` is the offset of the first unfinished record.
+      A record is finished when its state is Acknowledged or Archived.
     - Only a run in the state Acquired has a member and a deadline.
     """
 

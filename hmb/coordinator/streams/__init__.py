@@ -10,9 +10,11 @@ application (subtopologies), and the topics between them. The broker creates the
 in a KIP-848 group (`hmb.coordinator.consumer`), a change of the group increases the group epoch. The broker
 then computes a target assignment, and each member moves to its target.
 
-At each heartbeat, the module `group` calls three other modules: `topics` checks whether topics are missing, `assignor`
-computes a new target if necessary, and `member` moves the member one step towards its target. The module `state`
-stores the members, the epochs, the target and the topology in records.
+At each heartbeat, the module `group` calls three modules. `topics` checks whether topics are missing. If
+necessary, `assignor` computes the *target*: the tasks that each member must own. `member` moves the member
+one step towards its target.
+
+The module `state` stores members, epochs, target and topology in records.
 
 For example, a word count has two parts (subtopologies): "0" splits lines into words, and "1" counts the words.
 The topic with the lines has 2 partitions, so the application has the tasks 0_0, 0_1, 1_0 and 1_1. The

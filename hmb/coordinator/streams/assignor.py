@@ -160,15 +160,15 @@ class StickyAssignor:
                 self._add_standby(min(free, key=lambda process: process.load).smallest, task)
 
     def _known_standby(self, task: TaskId) -> _Owner | None:
-        """Return a member that can get a standby copy of `task`, or None.
+        """Return a previous owner of `task` that can get a standby copy of the task, or None.
 
-        The method ignores members of processes that already have `task` in the new assignment. It checks two members
-        in this order, and returns the first one that owns fewer tasks than the limit:
+        A previous owner already has the state of the task. The method returns the first of these members that owns
+        fewer tasks than the limit:
 
-        1. the previous active owner of `task`
-        2. the least loaded of the previous standby owners of `task`
+        1. the previous active owner
+        2. the least loaded of the previous standby owners
 
-        A previous owner already has the state of `task`.
+        The method ignores each owner whose process already has a copy of the task in the new assignment.
         """
         before = [self._was_active[task]] if task in self._was_active else []
         for known in (before, self._was_standby.get(task, [])):

@@ -152,10 +152,10 @@ class StreamsMember:
         """Check that this member is allowed to commit the offsets in `commit`.
 
         Raises UNSUPPORTED_VERSION if the version of the request is too old to contain a member epoch. Raises
-        STALE_MEMBER_EPOCH if the epoch of the commit is not valid.
+        STALE_MEMBER_EPOCH if the member epoch in the request is not valid.
 
-        The member's current epoch is valid. An older epoch is also valid if each partition in `commit` belongs to a
-        task that the member has owned since that epoch (KIP-1251).
+        The current epoch of the member is valid. An older epoch is also valid if the member has owned the tasks of
+        all partitions in `commit` since that epoch (KIP-1251).
         """
         check_commit_version(GroupType.STREAMS, commit)
         if commit.epoch == self.epoch:

@@ -1,10 +1,14 @@
 """Writes the markers that end a transaction: one into each partition that contains records of the transaction.
 
-A transaction can contain records of ordinary topics and committed offsets in `__consumer_offsets`. The
-coordinator appends a marker directly to the log of an ordinary partition, with `Log.append_marker`. But only
-the group coordinator writes to the partitions of `__consumer_offsets`. It adds all records to the queue of its
-journal first. So a marker for such a partition also goes through this queue. A COMMIT marker makes the offsets
-of the transaction visible, and an ABORT marker discards them.
+A transaction can contain records of ordinary topics, and committed offsets in `__consumer_offsets`. The
+transaction coordinator appends a marker directly to the log of an ordinary partition, with
+`Log.append_marker`.
+
+Only the group coordinator writes to `__consumer_offsets`. It first adds all records to the queue of its
+journal. The transaction coordinator therefore adds the marker for a partition of `__consumer_offsets` to this
+queue.
+
+A COMMIT marker makes the offsets of the transaction visible, and an ABORT marker discards them.
 
 The coordinator first appends all markers, and then syncs all logs. It completes the transaction only after the
 last sync. If it completed the transaction earlier, a power failure could destroy a marker that is not synced

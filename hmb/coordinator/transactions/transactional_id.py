@@ -204,16 +204,18 @@ class Transaction(NamedTuple):
     def end(
         self, producer: ProducerIdAndEpoch, committed: bool, version: int, now: int, allocate: AllocateId
     ) -> Transaction:
-        """Decide to commit or to abort the transaction. If EndTxn is repeated after the end, change nothing.
+        """Decide to commit or to abort the transaction.
 
-        A producer repeats the request if it has received no response. This method raises these errors:
+        A producer that has received no response repeats EndTxn. If the transaction has already ended with the
+        same decision, the method changes nothing. It raises these errors:
 
-        - CONCURRENT_TRANSACTIONS if the coordinator has already made the same decision, but has not written all markers
+        - CONCURRENT_TRANSACTIONS: the coordinator has made the same decision, but has not written all markers
           yet.
-        - INVALID_TXN_STATE if the coordinator has made the opposite decision, or if no transaction is open. Exception:
-          with transaction version 2 (KIP-890), a producer can abort although no transaction is open.
-        - INVALID_PRODUCER_ID_MAPPING for a wrong producer id, and PRODUCER_FENCED for a wrong epoch.
-        - The errors of `allocate`.
+        - INVALID_TXN_STATE: the coordinator has made the opposite decision, or no transaction is open. With
+          transaction version 2 (KIP-890), a producer can abort without an open transaction.
+        - INVALID_PRODUCER_ID_MAPPING: the producer id is wrong.
+        - PRODUCER_FENCED: the epoch is wrong.
+        - The errors of `allocate`, which returns a new producer id.
         """
         is_repetition = self._is_repetition(producer, version)
         if not is_repetition:

@@ -28,7 +28,7 @@ UNITS = 1 << UNIT_BITS  # The float 1.0 contains this many units: 1.0 = UNITS * 
 
 
 def to_units(number: float) -> int:
-    """Return how many units of size 2**-1074 `number` contains. Raises ValueError for NaN and infinity."""
+    """Return `number` * 2**1074, an exact int. Raises ValueError for NaN and infinity."""
     if not math.isfinite(number):
         raise ValueError(f"{number} is not a finite number: leave it out in `convert` or `transform`")
     numerator, denominator = number.as_integer_ratio()
@@ -100,7 +100,7 @@ class Mean(Monoid[tuple[int, int]]):
 
 
 class Max(Monoid[Any]):
-    """The largest value, for values with a total order. None is the empty state."""
+    """The largest value, for values that can be sorted, for example numbers. None is the empty state."""
 
     def empty(self) -> None:
         return None

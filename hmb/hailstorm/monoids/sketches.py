@@ -10,8 +10,8 @@ of the two numbers for each key:
 After a crash, a topology processes some tuples again, perhaps in another order. The three sketches then have
 exactly the same estimates as without a crash, because the order of merges does not change their states.
 
-Some sketches of other libraries do not guarantee this. For example, the sketch KLL of the library
-`datasketches` drops values at random, so its estimates can be different after a crash.
+With some sketches of other libraries, the estimates can be different after a crash. For example, the sketch KLL
+of the library `datasketches` drops values at random.
 
 `HyperLogLog` and `CountMin` need a hash that is the same in every process, but Python's `hash` of a string differs from
 process to process. Both sketches therefore encode a value, and compute the BLAKE2b hash of its bytes.
@@ -44,13 +44,13 @@ def stable_hash(value: Any, salt: int = 0) -> int:
 class HyperLogLog(MapOf):
     """Estimates how many different values have occurred.
 
-    The sketch computes a 64-bit hash of each value. The first `precision` bits of a hash select a *register*. The
-    *rank* of a hash is the position of the first 1 in the other bits. For example, the rank is 3 if the other bits
-    begin with 001.
+    The sketch computes a 64-bit hash of each value. The first `precision` bits of a hash select a *register*.
+    The *rank* of a hash is the position of the first 1 in the other bits. For example, the rank is 3 if the
+    other bits begin with 001.
 
-    A state maps each register to its highest rank. On average, only one in 2**10 hashes has the rank 10. A register
-    with a high rank has therefore probably received many different values. A repeated value has the same hash, so
-    it does not change the state.
+    A state maps each register to its highest rank. On average, only one in 1,024 hashes has the rank 10. If a
+    register's highest rank is 10, the register has probably received hundreds of different hashes. A repeated
+    value has the same hash, so it does not change the state.
 
     The standard error is 1.04 / sqrt(2**precision): 1.6 % for the default precision.
     """

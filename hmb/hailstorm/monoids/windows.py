@@ -239,7 +239,10 @@ class Sessions(WindowsOf):
         self.gap, self.content_monoid = gap, values
 
     def lift(self, value: Any) -> dict[Any, list[Session]]:
-        """Return the state of one (time, (key, value)) pair: a map from the key to a list with one session."""
+        """Return a dict: key of the tuple -> list with one session.
+
+        `value` is the pair (event time, (key, value of the tuple)).
+        """
         time, (key, content) = value
         return {key: self.values.lift((time, content))}
 

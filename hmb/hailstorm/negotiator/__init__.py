@@ -28,10 +28,10 @@ this example it chooses C1, and the spouts send all records above C1 again:
     count-0         count-1        common to count-0 and count-1
     C1, C2          C1             C1
 
-When all processors have saved their snapshots at a clock, the negotiator records in the snapshot store that this
-clock is *complete*. After a crash, the topology usually restarts at the newest complete clock. In one case, it
-restarts at a newer clock: the crash happened after all processors had saved their snapshots, but before the
-negotiator recorded the clock as complete.
+When all processors have saved their snapshots at a clock, the negotiator records in the snapshot store that
+this clock is *complete*. After a crash, the topology restarts at the newest clock at which every processor has
+a snapshot. This clock is usually complete. In one case, the negotiator has not recorded it yet: all processors
+had saved their snapshots just before the crash.
 
 Suppose that the newest complete snapshot covers the records at the offsets 0 to 9 of a partition. No restart
 begins from an older snapshot, so no restart repeats the outputs of these records. A sink can therefore write
@@ -56,7 +56,7 @@ node.
 Read in this order:
 - `steps`         the table: each row has a phase, an event, the next phase and an action
 - `conditions`    for each event of the table, a function that decides whether the event has occurred
-- `machine`       `Negotiator`, which takes the steps of the table, and the actions of these steps
+- `machine`       the class `Negotiator`: it takes the steps, and has one method for each action
 
 Source: Hailstorm, chapter 3.6, "Negotiator", and figure 4.
 """

@@ -51,7 +51,7 @@ class BoltMachine:
         self._emitter = Emitter(processors, processor, epoch)
         self._node = processor.node.name
         self._is_saving = False
-        # The clock of a new snapshot, if the bolt must first save an older snapshot. Otherwise None.
+        # The clock of a snapshot that waits until the bolt has saved an older snapshot. None if no snapshot waits.
         self._desired: Clock | None = None
         # The clock of the current snapshot, which contains one offset for each partition. Tuples at or above these
         # offsets wait until the bolt has received all tuples for the snapshot. The field is None if no tuple must wait.
@@ -197,10 +197,11 @@ class BoltMachine:
     def _apply_combined(
         self, transform: Transform, rows: Sequence[tuple[Any, Any]], state: Any, base: Any, results: Results
     ) -> Any:
-        """Merge rows into the bolt's state, and append the outputs for each row to `results`. Return the new state.
+        """Merge the rows of a batch into `state`, and return the new state.
 
-        The sender has already combined tuples with the same key into one row: (key, state of these tuples). `state`,
-        `base` and `results` have the same meaning as in `_apply`.
+        A row is (key, state of all tuples with this key). The method appends each row's outputs to `results`.
+        While the bolt saves a snapshot, `base` is the saved state, and `transform` receives `base` and `state`
+        merged.
         """
         monoid = self.bolt.monoid
         state = monoid.absorb(state, monoid.from_value(dict(rows)))
@@ -227,12 +228,12 @@ class BoltMachine:
     def _emit(self, path: tuple[str, ...], partition: TopicPartition, *columns: Any) -> None:
         """Send tuples of one partition, together with the bolt's low water mark.
 
-        The mark contains one offset for each partition. The bolt promises to send no more tuples with smaller offsets.
-        For example, a tuple at offset 10 waits during a snapshot. The bolt sends the output for this tuple later, so
-        the mark must not be greater than 10 yet.
+        The mark contains one offset for each partition. The bolt promises to send no more tuples with smaller
+        offsets. For example, a tuple at offset 10 waits during a snapshot. The bolt sends the output for this
+        tuple later, so the mark must be at most 10.
 
-        `path` contains the names of the nodes that made the tuples. `columns` contains the last arguments of
-        `Emitter.emit`: `tuples`, `offsets` and optionally `numbers`.
+        `path` contains the names of the nodes that made the tuples. `columns` contains lists with one item for
+        each tuple: `tuples`, `offsets` and optionally `numbers`.
         """
         mark, times = self.marks.clock, self.watermark.marks()
         if self._waits_at is not None:

@@ -4,10 +4,11 @@
 and a channel between two processes encodes and decodes the tuple. This work takes more time than the bolt's own work,
 which is adding 1 to a count.
 
-**Idea.** The states of a bolt can be merged in any order and in any groups, and the result is always the same. (Such
-states are a *commutative monoid*.) The sender can therefore merge several tuples into one state first, and send only
-this state. The bolt merges it into its own state. MapReduce also merges values before it sends them, and calls this
-step a combiner.
+**Idea.** The states of a bolt are a *commutative monoid*: their merged result depends neither on the order of
+the states nor on the order of the merges. So the sender can merge several tuples into one state, and send only
+this state. The bolt merges this state into its own state.
+
+MapReduce also merges values before it sends them, and calls this step a combiner.
 
 **Mechanism.** The user switches the combiner on with `Bolt.keyed(..., combine=True)`. The sender of a batch then makes
 one row for each key, with the merged state of all tuples of this key. All rows of a batch have the offset of the

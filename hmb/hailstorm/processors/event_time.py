@@ -1,13 +1,15 @@
 """Event-time watermarks: the event time up to which all tuples have arrived.
 
 A *low water mark* contains one offset for each partition. The sender of the mark sends no more tuples from
-records below these offsets. But a window ends at an event time, not at an offset. The spout of a partition
-therefore also computes a *time mark*, which is an event time. Only the spout can do this, because only the
-spout reads all records of the partition in order. The spout uses these definitions:
+records below these offsets. But a window ends at an event time, not at an offset.
+
+The spout of a partition therefore also computes a *time mark*: the spout sends no more tuples with event times
+before this mark. Only the spout can do this, because only the spout reads all the partition's records in order.
+The spout uses these definitions:
     newest             the latest event time of all records that the spout has read from the partition
-    time mark          newest - allowed lateness; the spout will send no tuple with an earlier event time
-    late record        a record whose event time is before the time mark; the spout drops late records, counts
-                       them, and logs a warning
+    allowed lateness   how many ms before `newest` a record may be
+    time mark          newest - allowed lateness
+    late record        a record before the time mark; the spout drops and counts it, and logs a warning
 
 Whether a record is late depends only on the earlier records of the same partition. It does not depend on other
 partitions, or on the speed of the processors. In every replay, the spout therefore drops the same late records.

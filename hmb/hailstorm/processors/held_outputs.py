@@ -7,9 +7,9 @@ A snapshot is *complete* when every processor has saved its state. After a crash
 records after the newest complete snapshot. It never repeats the outputs for older records, so the sink can
 write these outputs.
 
-In a snapshot at C, a sink saves the outputs below C that it still holds back. For example, a snapshot contains
-offsets 0 to 9, and the sink holds back the output for offset 9. After a crash, the bolts continue at offset 10,
-and do not send this output again. Without the snapshot, the output would be lost.
+A sink saves in each snapshot the outputs that it holds back, if their records are part of the snapshot. For
+example, a snapshot contains offsets 0 to 9, and the sink holds back the output for offset 9. After a crash, the
+bolts continue at offset 10, and do not send this output again. Without the snapshot, this output would be lost.
 
 In this example, a snapshot contains only offsets 0 to 9 of a partition. A sink receives the output t for
 offset 9 and the output u for offset 10. The rows show the events in order of time:
@@ -59,10 +59,10 @@ class HeldOutputs:
         return self._select(clock, is_included=True)
 
     def after(self, clock: Clock) -> HeldOutputs:
-        """Return a new object that contains all outputs except those below `clock`.
+        """Return a new object without the outputs below `clock`.
 
-        An output is below `clock` if it comes from a record below the offset of its partition in `clock`. Outputs of a
-        partition that `clock` does not contain are never below `clock`.
+        An output comes from a record of one partition. The output is below `clock` if the record's offset is smaller
+        than the partition's offset in `clock`. Without an offset for the partition, the output is not below `clock`.
         """
         return self._select(clock, is_included=False)
 

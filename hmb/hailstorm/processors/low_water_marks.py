@@ -1,9 +1,9 @@
 """Low water marks: for each partition, the offset below which a processor has received all tuples.
 
 A processor sends a low water mark with its tuples. The mark contains one offset for each partition: the
-processor will send no more tuples from records below these offsets. A receiver computes its own mark. In the
-next formula, u is a sender that can send tuples from partition p, and mark_u is the latest mark of u:
-    low water mark[p] = min over these senders u of mark_u[p]
+processor will send no more tuples from records below these offsets. The receiver computes its own mark. For
+each partition p, the receiver uses the latest marks of all senders that can send tuples from p:
+    low water mark[p] = the smallest offset for p in these marks
 
 In this example, 3 count bolts send to topn-0, and the topic has 2 partitions. The last line is the low water mark of
 topn-0:

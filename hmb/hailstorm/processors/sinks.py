@@ -1,9 +1,10 @@
 """The sink's state machine: writes each tuple at once, or holds it back until a complete snapshot includes it.
 
-Like a bolt, a sink saves snapshots. It saves the outputs that it has not written yet, and one offset for each
-partition: the sink has written all outputs of records below these offsets. For example, a snapshot contains
-offsets 0 to 9 of a partition, and the sink has already written the outputs of offsets 0 to 4. The sink saves the
-outputs of offsets 5 to 9, and the offset 5.
+Like a bolt, a sink saves snapshots. Each snapshot contains the outputs that are not written yet, and one offset
+for each partition. The sink has written all outputs of records below these offsets.
+
+For example, a snapshot includes offsets 0 to 9 of a partition. The sink has written the outputs of offsets 0 to
+4. It saves the outputs of offsets 5 to 9, and the offset 5.
 
 If a sink writes each output on arrival, its snapshot is empty. The snapshot store saves it together with one
 offset for each partition. So even a topology without bolts can start again at these offsets.
@@ -21,7 +22,8 @@ below K. When the sink starts from a snapshot at clock C, it compares K with C. 
     K above C     The snapshot is older than the target, because a snapshot store was lost or replaced. The
                   sink refuses to start.
 
-The sink compares clocks, and not epochs, because a new snapshot store begins with epoch 1 again.
+The sink cannot compare epochs: a new snapshot store begins with epoch 1, so newer epochs can have lower
+numbers.
 
 A target can lose outputs, for example because a user has deleted its file. Suppose that a transactional sink
 wrote the outputs of offsets 0 to 9 before it saved a snapshot. The snapshot then contains the offset 10. When

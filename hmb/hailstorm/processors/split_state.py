@@ -46,8 +46,8 @@ class SplitState:
     def __init__(self, bolt: Bolt) -> None:
         self.a: Any = bolt.monoid.empty()
         self.b: Any = None
-        # During a save, `b` contains the new tuples. In a bolt without state, `b` is None even during a save. Only
-        # `is_frozen` therefore shows whether the bolt is saving a snapshot.
+        # True while the bolt saves a snapshot. The field `b` (the state of the newer tuples) does not show this,
+        # because in a bolt without state, `b` is always None.
         self.is_frozen = False
         self.clock: Clock | None = None
         self.closed = NO_TIME

@@ -5,10 +5,13 @@ run. `reason` is the file descriptor of a pipe, through which the process can re
     {"topology": "trending:topology", "processors": ["words-0", "count-0"], "registry": ["127.0.0.1", 41234],
      "store": "/path/of/snapshots", "settings": {...}, "reason": 5}
 
-When the topology has ended, the program of a worker ends with exit code 0. If a processor crashes, the program writes
-the reason to the pipe, and ends with exit code 1. The parent process then starts the program again. The standard
-output belongs to the user's code, for example to a sink that prints. When the parent process ends, the standard input
-of the program is closed. The program then ends, too, so no worker process survives its parent.
+When the topology has ended, a worker process ends with exit code 0. If a processor crashes, its worker process
+writes the reason into a pipe to the parent process, and ends with exit code 1. The parent process then starts a
+new worker.
+
+When the parent process ends, the standard input of each worker process is closed, and the worker process ends.
+
+The standard output belongs to the user's code, for example a sink that prints.
 """
 
 from __future__ import annotations

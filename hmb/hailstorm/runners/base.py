@@ -110,8 +110,8 @@ class Runner(ABC):
 
         After too many restarts of processors without a new snapshot, the topology ends with an error.
 
-        Raises HailstormError if such an error ended the negotiator, for example because the snapshot store failed. The
-        method first closes the runner.
+        If a HailstormError ended the negotiator, for example because the snapshot store failed, the method closes
+        the runner and raises this error.
         """
         if self._is_closed or self.negotiator.has_ended:
             return

@@ -90,8 +90,8 @@ class ProcessorThread(threading.Thread):
         self._session: RegistrySession | None = None
         self._reader: PartitionReader | None = None
         self._dead_letters: Producer | None = None
-        # The state machine at the last call of `_observe`. If the next call finds another one in `_participant`, that
-        # call moves a spout's reader to the right offset.
+        # The state machine that `_observe` found at its last call. When `_observe` finds a new state machine, it moves
+        # a spout's reader to the position of this machine.
         self._machine: Machine | None = None
         self._saving: Any = None  # the `SaveRequest` that a saver thread is processing, or None
         self._published: Report | None = None
@@ -136,10 +136,10 @@ class ProcessorThread(threading.Thread):
     # -- the four steps
 
     def _next_work(self) -> Callable[[], None] | None:
-        """Return the next work of this processor as a function, or None if there is no work.
+        """Return a function that does the next task, or None if there is no task.
 
-        The work is the next item from the mailbox. If the mailbox is empty, a running spout reads records instead. All
-        other processors wait for an item, at most IDLE_TIMEOUT seconds.
+        The task processes the next item from the mailbox. If the mailbox is empty, the task of a running spout
+        reads records. For other processors, the method waits at most IDLE_TIMEOUT seconds for an item.
         """
         machine = self._participant.machine
         reads = isinstance(machine, SpoutMachine) and machine.is_flowing and self._failure is None

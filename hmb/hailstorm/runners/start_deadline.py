@@ -38,8 +38,8 @@ class StartDeadline:
     def has_passed(self, master: MasterState | None, now: float) -> bool:
         """Return whether the time limit for the registration of the processors has passed.
 
-        If the method returns True, the next time limit begins at the time `now` (s). `master` is the newest decision
-        of the negotiator: the phase and the epoch of the topology.
+        If the limit has passed, the method also begins a new limit at the time `now` (s). `master` is the newest
+        decision of the negotiator: the phase and the epoch of the topology.
         """
         if master is None or master.phase is not MasterPhase.INITIALIZE:
             self._epoch, self.limit = None, self._start_timeout

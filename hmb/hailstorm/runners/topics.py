@@ -43,7 +43,7 @@ class SourceTopics:
     def check(self) -> None:
         """Raise TopologyError if a topic has changed since the topology started.
 
-        The topic was deleted or created again, or partitions were added to it.
+        A topic has changed if it was deleted or created again, or if partitions were added.
         """
         for name, (topic_id, numbers) in self._describe(" any more").items():
             if topic_id != self.ids[name]:

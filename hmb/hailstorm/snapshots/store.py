@@ -84,11 +84,13 @@ def check_epoch(newest: int, epoch: int, what: str) -> None:
 
 
 def check_fingerprint(known: Fingerprint | None, present: Fingerprint, where: str) -> None:
-    """Raise TopologyError if the store `where` belongs to another topology.
+    """Raise TopologyError if a snapshot store belongs to another topology.
 
-    A fingerprint describes a topology, for example its nodes. `known` is the fingerprint in the store, or None if
-    the store belongs to no topology yet. `present` is the fingerprint of the topology that starts. If `known` is
-    None, the function does nothing. The error message lists the differences between the fingerprints.
+    A fingerprint describes a topology, for example its nodes. `known` is the fingerprint in the store. `present` is
+    the fingerprint of the topology that starts. If `known` is None, the store belongs to no topology yet, and the
+    function does nothing.
+
+    The error message contains the store's name `where`, and the differences.
     """
     if known is None or known == present:
         return

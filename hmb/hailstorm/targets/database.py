@@ -108,15 +108,16 @@ class DatabaseTarget:
     def _adopt(self, cursor: Any, sink: str, start: Clock) -> Clock | None:
         """Return the clock that an early version of Hailstorm stored for this sink instance, or None.
 
-        In early versions, the key of a row was only `sink`, the name of the sink instance. The new key also contains
-        the name of the topology. A clock contains one offset for each partition that the topology reads. The topology
-        now starts at the offsets in the clock `start`.
+        In early versions, the key of a row was only `sink`, the name of the sink instance. The new key also
+        contains the name of the topology. A clock contains one offset for each partition. The topology now starts
+        at the clock `start`. There are three cases:
 
-        The method returns None if the table contains no clock under the old key, or if the stored clock has a topic
-        that is not in `start`. In all other cases, it returns the stored clock.
-
-        If no offset in the stored clock is greater than the offset in `start`, the method gives the row the new key.
-        Otherwise, the row keeps the old key, and the sink refuses to start.
+        - No clock is stored under the old key, or the old clock contains a topic that is not in `start`. The
+          method returns None.
+        - No offset in the old clock is greater than the offset in `start`. The method gives the row the new key,
+          and returns the old clock.
+        - Otherwise, the method returns the old clock, but the row keeps the old key. The sink then refuses to
+          start.
         """
         self._execute(cursor, "SELECT clock FROM hailstorm_clock WHERE sink = ?", (sink,))
         found = cursor.fetchone()

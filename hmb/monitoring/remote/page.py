@@ -1,4 +1,4 @@
-"""Serves a page about a broker that runs somewhere else. The page shows what this broker's APIs report.
+"""Serves a page about a remote broker. The page's data comes from the broker's Kafka APIs.
 
 The command `hmb ui -b ADDRESS` serves this page. A broker of HMB can also serve a page about itself (`hmb broker
 --ui`). Both pages use the same HTML, styles and scripts. The broker reads batches and offsets from its own log

@@ -19,7 +19,7 @@ class DescribeUserScramCredentialsRequest(
 class DescribeUserScramCredentialsResponse(
     Response, api_key=ApiKey.DESCRIBE_USER_SCRAM_CREDENTIALS, versions="0", flexible="0+"
 ):
-    """The mechanisms and the numbers of iterations of each user. The response contains no secret."""
+    """For each SCRAM credential: the user, the mechanism and the number of hash iterations, but no secret."""
 
     class DescribeUserScramCredentialsResult(Struct):
         class CredentialInfo(Struct):

@@ -18,8 +18,9 @@ LZ4 causes three problems in Kafka:
   (KAFKA-3160). In message sets v0, they expect this wrong HC. HMB therefore writes it into message sets v0, and
   does not check the HC there.
 
-- By default, LZ4 libraries write frames with linked blocks (bit 5 of FLG is 0). Kafka's Java client rejects
-  such frames. This module therefore uses the library to compress each block, and writes the frame itself.
+- By default, LZ4 libraries write frames with linked blocks (bit 5 of the header byte FLG is 0). Kafka's Java
+  client rejects such frames. This module therefore writes the frame itself, and uses a library only to compress
+  blocks.
 
 - A frame can omit the size of the decompressed data. A reader of such a frame does not know how much memory
   to allocate. The function `decompressed_bound` therefore computes an upper bound for this size from the

@@ -28,14 +28,16 @@ batch again with slower code: `parse_batch` and the batch's `check` method.
 The module `raw_records` is only a little faster than `hmb.records.record`, but it uses less memory, because it does not
 copy the values.
 
-All fast decoders except `raw_records` work in the same way. Such a decoder can decode only *plain* records.
-Each decoder has its own limits for the lengths and numbers in a plain record. For example, a plain record of
-`consumer_records` has at most 8,191 bytes after its length field. Nearly all batches contain only plain
-records. When the decoder finds a record that is not plain, it stops. The caller then uses a slower decoder for
-all records of the batch. Each fast decoder has its own slower decoder:
-    after `consumer_records`   the readable decoder, `hmb.records.record`
-    after `compaction`         `raw_records`, which can decode all records
-    after `columns`            `consumer_records`
+All fast decoders except `raw_records` can decode only *plain* records. Each of these decoders has its own
+limits for the lengths and numbers in a plain record. For example, `consumer_records` accepts at most 8,191
+bytes after the length field of a record. Nearly all batches contain only plain records.
+
+When a fast decoder finds a record that is not plain, it stops. The caller then decodes all records of the batch
+with a slower decoder:
+    fast decoder         slower decoder
+    `consumer_records`   `hmb.records.record`
+    `compaction`         `raw_records`, which can decode all records
+    `columns`            `consumer_records`
 
 A fast decoder stops at a damaged record, and does not report the damage. A slower decoder then decodes the records
 again, and raises the error. So only the decoders `hmb.records.record` and `raw_records` contain error messages. Tests

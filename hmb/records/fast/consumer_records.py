@@ -107,10 +107,10 @@ def _decode_plain(data: bytes, batch: RecordBatch, topic: str, partition: int, a
 
 
 def _time_step(data: bytes, position: int) -> tuple[int, int]:
-    """Decode a timestamp delta whose varint is longer than two bytes.
+    """Decode a timestamp delta that begins at `position` and has more than two bytes.
 
-    The varint begins at `position`. Return the delta in zigzag form, and the position of the varint's last byte.
-    Raises NotPlainError if the delta is too large for this decoder.
+    Return the delta in zigzag form (40 stands for 20), and the position of its last byte. Raises NotPlainError if
+    the delta is too large for this decoder.
     """
     number, end = read_varint(data, position)
     if abs(number) > MAX_PLAIN_TIMESTAMP:

@@ -45,12 +45,14 @@ def encode_values(
 ) -> tuple[bytes, list[ValueRun]]:
     """Encode one record for each value. Return the bytes of the records, and a list of runs.
 
-    The number `first` is the offset delta of the first record. The caller appends the returned bytes to a
-    buffer that already contains `start` bytes.
+    The number `first` is the offset delta of the first record. The caller appends the returned bytes to a buffer
+    that already contains `start` bytes.
 
-    A run is a sequence of records with the same size and with values of the same length. It contains the
-    position in the buffer at which its first record begins. If any record belongs to no run, the positions in
-    all later runs are wrong. The caller then uses no run.
+    A run is a sequence of records with the same size and with values of the same length. A run contains the buffer
+    position of its first record.
+
+    If values have different lengths, some records can be in no run. The positions in later runs are then wrong, and
+    the caller uses no run.
     """
     timestamp_delta = VARINTS[timestamp - base_timestamp]
     records: list[bytes] = []

@@ -183,11 +183,13 @@ def _write(
     batches: Iterator[pa.RecordBatch],
     before: BatchNote | None = None,
 ) -> None:
-    """Write the rows of a task and its note in one transaction.
+    """Write a task's rows and a note about them in one transaction.
 
-    The note contains the number of the batch, the number of rows and a checksum of the rows. `before` is None, or
-    the note of an earlier run that has written this batch. If the new note equals `before`, the topic already
-    contains these rows. The function then aborts the transaction and raises _SameRowsError.
+    The note contains the batch number, the number of rows and a checksum of the rows. `before` is the note from an
+    earlier write of this batch, or None.
+
+    If the new note equals `before`, the topic already contains these rows. The function then aborts the transaction
+    and raises _SameRowsError.
     """
     with producer.transaction():
         for batch in batches:

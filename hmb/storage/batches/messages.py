@@ -34,10 +34,10 @@ from hmb.storage.config import LogConfig
 def prepare_messages(
     records: memoryview, config: LogConfig, now: int, expected_offset: int
 ) -> RecordBatch | AssignedMessages:
-    """Check a producer's messages v0 or v1, and give them offsets. `expected_offset` is the first offset.
+    """Check a producer's messages (format v0 or v1), and give them offsets from `expected_offset` on.
 
-    If the topic setting `compression.type` requires another codec, return a record batch instead. `now` is in ms.
-    Raises the errors of `Log.append`.
+    If the topic setting `compression.type` requires another codec than a message has, return a record batch
+    instead. `now` is in ms. Raises the errors of `Log.append`.
     """
     check_sizes(records, config)
     log_append_time = now if config.uses_log_append_time else None

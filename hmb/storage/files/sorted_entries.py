@@ -207,7 +207,7 @@ class IndexFile(ABC):
         return block
 
     def _extend_block_keys(self) -> array[int]:
-        """Return the first key of each block. For blocks that are new since the last search, read the file."""
+        """Return the key of each block's first entry. If a key is not in memory yet, read it from the file."""
         block_keys = self._block_keys[:]  # Other threads may be reading the old array, so it must not change.
         for first in range(len(block_keys) * BLOCK, self.entries, BLOCK):
             data = self._read(first, 1)

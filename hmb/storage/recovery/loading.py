@@ -278,9 +278,9 @@ class _Loading:
         return segment.base_offset if recovery_point is None else recovery_point
 
     def _check_next(self, number: int, end_offset: int, following: int) -> None:
-        """Check that the segment ends where the next segment begins, at the offset `following`.
+        """Check that the segment ends at the offset `following`, where the next segment begins.
 
-        If offsets between the two segments are lost, append an empty batch with these offsets.
+        If offsets between the two segments are lost, append batches that contain these offsets, but no records.
         """
         segment = self.segments[number]
         if end_offset > following:
@@ -375,7 +375,10 @@ def _load_producers(
 
 
 def _replay(state: ProducerState, segment: Segment, from_offset: int) -> Iterator[AbortedTransaction]:
-    """Add the batches of idempotent producers at or after `from_offset` to `state`. Yield each aborted transaction."""
+    """Add a segment's batches to `state`. Yield each aborted transaction.
+
+    Skip batches below `from_offset` or without a producer id.
+    """
     positions = segment.producer_batch_positions
     try:
         if positions is None:

@@ -97,10 +97,11 @@ class Repaired(NamedTuple):
 
 
 def repair(segment: Segment, end_offset: int, synced: SyncedOffsets, segments: Sequence[Segment]) -> Repaired:
-    """Repair a damaged segment when the broker starts. The first `segment.size` bytes of the file are intact.
+    """Repair a damaged segment when the broker starts.
 
-    These intact bytes contain the records below `end_offset`. `segments` contains all segments of the log. If the
-    function raises OSError, the broker tries the repair again at its next start.
+    The number `segment.size` counts only the intact bytes at the beginning of the file. They contain the records
+    below `end_offset`. `segments` contains all segments of the log. If the function raises OSError, the broker
+    tries again at its next start.
     """
     search = HoleSearch(segment, synced, segments)
     holes = search.holes(segment.size, end_offset)

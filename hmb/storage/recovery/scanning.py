@@ -78,7 +78,7 @@ def checked_batches(
     - `start`: a pair (position, offset). The check begins at this position, where a batch with this first offset
       should begin. If `start` is None, the check begins with the file's first batch.
     - `may_continue`: whether the segment may contain offsets at or above `upper_limit`. If `may_continue` is False,
-      a batch counts as damaged if offsets are missing before it and its last offset is `upper_limit` or greater.
+      a batch after missing offsets counts as damaged unless its last offset is below `upper_limit`.
 
     Raises Damage at the first damaged batch, and OSError.
     """

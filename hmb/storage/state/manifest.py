@@ -14,10 +14,9 @@ fields. In this example, the third line is a `topic` entry, which contains a par
     d727605f forget events-0 0
 
 Most entries contain the name of a file or a partition after the kind. The kinds `manifest`, `opened` and
-`closed` have no name. The other fields are:
-- `manifest`: the size of the file `hmb-manifest` in bytes. If the end of the file is lost, this number is too
-  large. The file ends with empty lines as space for new entries. If this space is too small, the broker writes
-  a new file.
+`closed` have no name. The following list describes the kinds and the other fields:
+- `manifest`: the size of the file `hmb-manifest` in bytes. If the file is shorter, its end is lost. The file
+  ends with empty lines as space for new entries. If this space is too small, the broker writes a new file.
 - `file`: the size and the CRC-32C of a state file's new content, and then of its old content. `- -` means that
   no old file existed. The broker writes and syncs this entry before it replaces the file. After a crash, the
   file must therefore have the new or the old content. After the replacement, the broker writes an entry that
@@ -27,8 +26,8 @@ Most entries contain the name of a file or a partition after the kind. The kinds
   of the log file and the time of its last write (ns). (3) The sizes of the offset index and the time index. (4)
   The size and the CRC-32C of the transaction index. If the size of the log file is -1, the broker is replacing
   all segments between the two base offsets.
-- `forget`: the base offset of a segment that the broker is about to delete. Without a base offset, the broker
-  is about to delete the whole partition.
+- `forget`: the base offset of a segment that the broker will delete. Without a base offset, the broker will
+  delete the whole partition.
 - `opened`: the broker has started.
 - `closed`: the broker has stopped properly.
 

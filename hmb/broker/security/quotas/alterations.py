@@ -1,4 +1,4 @@
-"""Sets, removes and finds quotas, with the checks of Kafka's controller.
+"""Sets, removes and finds quotas, and checks each change as Kafka's controller does.
 
 A quota applies to an *entity*: a user, a client id, a user together with a client id, or an IP address. An entity can
 also be a default, for example the default for all users. HMB checks the changes of quotas in the same order as Kafka.

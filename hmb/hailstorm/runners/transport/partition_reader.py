@@ -48,10 +48,10 @@ class PartitionReader:
     def seek(self, offset: int, *, is_first_start: bool = False) -> None:
         """Continue reading at `offset`. `is_first_start` is true if no snapshot contains this partition.
 
-        Raises TopologyError if `offset` is before the first offset of the log, or after its end.
+        Raises TopologyError if `offset` is before the first offset of the log, or after the log's end.
 
-        On the first start, a spout with offset="earliest" must read all records from offset 0 on. If some of these
-        records have expired, the method raises TopologyError, unless the setting `allow_expired` is true.
+        Also raises TopologyError on the first start of a spout with offset="earliest" if the log begins after
+        offset 0, because records have expired. The setting `allow_expired` switches this check off.
         """
         start = self._consumer.beginning_offsets([self._partition])[self._partition]
         must_be_complete = is_first_start and self._spout.offset == "earliest" and not self._settings.allow_expired
