@@ -101,7 +101,7 @@ def command(data_dir: Path | None, as_json: bool) -> None:
 
 
 def run_broker(directory: Path, result: DemoResult) -> None:
-    """Start a broker, send the data, read the data back, look up a time, and stop the broker."""
+    """Start a broker, send and read data, find the first record at or after a date, and stop the broker."""
     started = time.monotonic()
     with running_broker(directory, DEFAULT_HOST, 0, {}) as broker:
         servers = broker.bootstrap_servers

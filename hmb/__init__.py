@@ -152,9 +152,9 @@ conversion for old clients (`broker/old_clients.py`), and the code for damaged s
 Steps 7 and 8 of the Fetch tour use code of two other modules. `storage/batches/headers.py` reads the headers of
 batches, and `storage/files/sorted_entries.py` reads entries of the index.
 
-After step 8 of the Fetch tour, `FetchContext.respond` creates the response (`broker/fetch_sessions.py`). The
-handler returns the response to the dispatcher (`broker/dispatch.py`), which calls `ServerConnection.respond`
-(step 9).
+After step 8 of the Fetch tour (the list above), `FetchContext.respond` creates the response
+(`broker/fetch_sessions.py`). In step 9, the dispatcher (`broker/dispatch.py`) calls `ServerConnection.respond`,
+which encodes this response.
 
 In step 9 of the Fetch tour, `ServerConnection.respond` encodes the fields of the response
 (`protocol/schema.py`). It then adds four bytes with the length of the response (`protocol/framing.py`).

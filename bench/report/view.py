@@ -12,8 +12,8 @@ HMB's values divided by Kafka's values.
 Each column of a table shows one measured number, for example records/s. The table shows the median of all rounds and,
 for most columns, the lowest and the highest value.
 
-If `Column.compare` is True, the next column shows a ratio: the value of a contestant divided by the value of the
-reference. For example, the ratio 2.0 means that HMB's rate is twice as high as Kafka's rate.
+If a column has `compare=True`, the column to its right contains ratios: the values divided by the values of the
+reference, usually Kafka. For example, the ratio 2.0 means that HMB's rate is twice as high as Kafka's rate.
 
 If a table has ratios for several tasks, a second table shows the median, the lowest and the highest ratio.
 

@@ -188,7 +188,7 @@ def goals_of(broker: str, samples: Sequence[Sample]) -> list[Table]:
 
 
 def judged(runs: Mapping[tuple[str, str], Sequence[Sample]]) -> Iterator[list[str]]:
-    """Yield one table row for each goal in GOALS. Skip a goal if it names a client that did not run."""
+    """Yield a row for each goal whose clients all ran: the measured result, and whether it meets the goal."""
     for goal in GOALS:
         ours, theirs = runs.get((goal.action, goal.client), []), runs.get((goal.action, goal.over or ""), [])
         if goal.over is None:

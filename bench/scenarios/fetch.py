@@ -58,9 +58,10 @@ VIEW = SampleView(
 
 @dataclass
 class FetchCost:
-    """The cost of all full fetches, or of all fetches in a session.
+    """The cost of one kind of fetch: full fetches, or fetches in a session.
 
-    `cpu_seconds` is the broker's CPU time for all these fetches. `bytes` is the size of a single fetch.
+    `cpu_seconds` is the broker's CPU time for all fetches together. `bytes` is the size of one request and its
+    response.
     """
 
     fetches: int = 0

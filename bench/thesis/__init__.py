@@ -12,9 +12,9 @@ and a broker:
     3   HMB's producer   -> Kafka's broker
     4   HMB's producer   -> HMB's broker
 
-In the rest of this project, the word *scenario* means a benchmark (`hmb.bench.scenarios`). To avoid confusion, the code
-of this folder calls a producer and its broker a *pair*. The number of a pair, 1 to 4, is the number of its scenario in
-the thesis.
+In this folder, the word *scenario* has the meaning of the thesis: a producer and a broker. In the rest of this
+project, a scenario is a benchmark (`hmb.bench.scenarios`). The class `Pair` in suite.py contains a producer,
+its broker, and the number of their scenario.
 
 Read in this order:
 1. `cells`    ten combinations of a message size and a batch size, with the rates that the thesis measured

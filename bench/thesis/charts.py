@@ -37,7 +37,7 @@ STYLES: dict[int, dict[str, Any]] = {
 }
 BENCHMARKS = {"batch": BATCH_SIZE_BENCHMARK, "message": MESSAGE_SIZE_BENCHMARK}
 LABELS = {"batch": "batch size (bytes), messages of 100 B", "message": "message size (bytes), batches of 12,800 B"}
-# (release of Kafka, number of the scenario) -> workload -> the measured rates in MB/s on the network
+# For a Kafka release and a scenario number, `Rates` contains each workload's measured rates (MB/s on the network).
 Rates = Mapping[tuple[str, int], Mapping[Cell, Distribution]]
 
 

@@ -9,8 +9,9 @@ In scenario 4, the producer and the broker come from HMB.
 For each of the scenarios 2 to 4, the tables show a *ratio*: the rate of the scenario divided by the rate of
 scenario 1. Both rates come from the same round.
 
-Each release of Kafka has its own table. In scenarios 1 to 3, Kafka's programs come from this release. Scenario 4
-uses only HMB, so its rates are the same in every table. Its ratios differ, because the rates of scenario 1 differ.
+Each release of Kafka has its own table. Scenarios 1 to 3 use this release. Scenario 4 uses only HMB, so its
+rates are the same in every table. Its ratios differ, because its rates are divided by each release's rates in
+scenario 1.
 
 The thesis used other machines and another network. Its rates (MB/s) therefore cannot be compared with the rates
 that this benchmark measures. But the ratios can be compared. A ratio of 1.5, for example, means that one
@@ -129,7 +130,10 @@ def goals(samples: Sequence[Sample]) -> list[Table]:
 
 
 def of_the_thesis() -> list[Table]:
-    """Return the tables 10.3 and 10.5 of the thesis. Their rates (MB/s) count all bytes of each message."""
+    """Return the tables 10.3 and 10.5 of the thesis.
+
+    The rates (MB/s) include 28 bytes of overhead for each message.
+    """
     heading = ["", "1: Kafka -> Kafka", "2: Kafka -> HMB", "3: HMB -> Kafka", "4: HMB -> HMB", "2 over 1", "3 over 1"]
     return [
         Table(

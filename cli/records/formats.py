@@ -23,7 +23,7 @@ In a format, a modifier in braces after a letter changes how the field is printe
                     %o{little64} prints 8 bytes, little-endian; also {little32}, {little16}, {little8}
                     %o{byte} prints the lowest byte, %o{bool} true or false, and %o{ascii} decimal digits
     timestamps      %d{strftime[%F %T]} prints the date and time in UTC, such as 2026-11-25 12:00:00.
-                    The brackets can also be (), {}, ## or [[]]: %d{strftime([%F])} prints [2026-11-25].
+                    Other brackets also work: strftime(%F), strftime{%F}, strftime#%F#, strftime[[%F]].
     headers         %h{ %k=%v{hex} } prints each header in the format between the outer braces.
 
 The letter %T has different meanings in kcat and rpk. In kcat and in `hmb consume`, %T is the timestamp of the

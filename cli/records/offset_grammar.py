@@ -139,7 +139,7 @@ def _int64(text: str) -> int:
     except ValueError:
         raise ValueError("the value must begin with start, end, stored or a number") from None
     if abs(number) > INT64_MAX:
-        raise ValueError(f"the number {text} is too large for an offset")
+        raise ValueError(f"the number {text} does not fit into an offset (64 bits)")
     return number
 
 

@@ -49,8 +49,8 @@ class Chunk:
 class Tally:
     """Counts the delivered records and the lost records of all chunks.
 
-    When a chunk fails for the first time, the tally calls the function `on_error`. Later failures do not call it
-    again. Any thread can make this call.
+    The tally calls the function `on_error` at most once, at the first failure among all chunks. This call can run
+    in any thread.
     """
 
     def __init__(self, on_error: Callable[[], None]) -> None:
@@ -88,9 +88,9 @@ class Tally:
           invalid record in this chunk, `invalid` is the index of any lost record.
         - `caused_elsewhere` is true if an invalid record of another chunk has caused the error.
 
-        For example, a batch contains records of the chunks A and B, and a record of A is invalid. The broker refuses
-        the whole batch. For B, the caller sets `caused_elsewhere`. The `Tally` keeps the error of A, even if the caller
-        reports the error of B first.
+        For example, a batch contains records of chunk A and of chunk B. A record of A is invalid, so the broker refuses
+        the whole batch. For B, `caused_elsewhere` is true. The `Tally` keeps only the error of A, even if the caller
+        reports B first.
         """
         with self._changed:
             del self._in_flight[chunk]

@@ -210,15 +210,14 @@ class FetchSessions:
     # `_lock` guards the fields below, and the epoch and the list of partitions of each session. A thread that holds
     # `_lock` takes no other lock.
     #
-    # A thread that handles a Fetch request reads the partitions of the session, and sets the field `topic` of each
-    # partition. The thread does this without `_lock`. If the client waits for each response before it sends the next
-    # request of the session, only one thread at a time uses these partitions, and they require no lock.
+    # A thread that handles a Fetch request of a session uses the session's partitions without `_lock`: it reads them,
+    # and sets the field `topic` of each partition. No lock is necessary if the client sends each request of the session
+    # only after the response to the previous request. Only one thread at a time then uses the partitions.
     #
-    # But a client can send request B over a second connection before it has received the response to request A. Two
-    # threads then use the partitions of the session at the same time, and the response to A can be wrong. The broker
-    # detects this, because each request increases the epoch of its session. Before the broker responds to A,
-    # `store_offsets` takes `_lock` and checks this epoch. If the epoch of the session has changed since request A, the
-    # broker answers A with an error.
+    # Suppose that a client sends request B over a second connection before it receives the response to request A of the
+    # same session. Two threads then use the session's partitions at the same time, and the response to A can be wrong.
+    # Each request increases the epoch of its session. Before the broker responds to request A, `store_offsets` takes
+    # `_lock` and checks the epoch. If the epoch has changed since request A, the broker answers A with an error.
     _lock: threading.Lock = field(default_factory=threading.Lock)
     # Each use moves a session to the end of this dictionary, so the least recently used session comes first.
     _sessions: OrderedDict[int, FetchSession] = field(default_factory=OrderedDict)

@@ -225,7 +225,7 @@ class Cluster:
             return self._any().version_of(request)
 
     def supports(self, request: type[Request]) -> bool:
-        """Return whether the broker to which `send` is connected supports this request."""
+        """Return whether the connected broker supports this request. `send` uses the same connection."""
         with self._locked():
             return self._any().supports(request)
 

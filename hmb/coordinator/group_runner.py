@@ -90,8 +90,8 @@ class GroupRunner:
       before it releases the lock.
     - If the group has a deadline, `due` is the time (ms) at which the timer wakes the group. `due` is never later
       than the deadline.
-    - Each request without a response waits in a `WaitingCall`. The wait always ends: after a limited time, a
-      deadline passes or a write ends, and the group answers the request.
+    - Each request without a response waits in a `WaitingCall`. The wait is limited: the group answers the request
+      at the latest when a deadline passes or a write ends.
     """
 
     def __init__(

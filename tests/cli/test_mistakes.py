@@ -20,7 +20,7 @@ NOBODY = "127.0.0.1:1"
         (["consume", "t", "-b", "127.0.0.1:abc"], "", 2, "'127.0.0.1:abc' is not an address: write host:port"),
         (["consume"], "", 2, "Missing argument 'TOPIC'"),
         (["consume", "t", "-o", "middle"], "", 2, "'middle': the value must begin with start, end, stored"),
-        (["consume", "t", "-o", str(2**63)], "", 2, "is too large for an offset"),
+        (["consume", "t", "-o", str(2**63)], "", 2, "does not fit into an offset (64 bits)"),
         (["consume", "t", "-K", r"\q"], "", 2, r"'\q' is not an escape; the escapes are \t, \n, \r, \0, \xHH, \\"),
         (["produce", "t", "-K", r"\x1"], "", 2, r"'\x' is not an escape"),
         (["consume", "t", "-o", "1", "--from-beginning"], "", 2, "cannot be combined"),

@@ -22,8 +22,9 @@ exceed the budget.
 For example, a request exceeds the budget of 16 MB, and takes 100 MB. All other requests together take at most
 16 MB, so the total is at most 116 MB.
 
-The last 8 MiB of the memory budget are reserved for requests of at most 1 MiB, the usual size of a producer's request.
-So these small requests do not have to wait for clients that send requests of 100 MB slowly.
+The last 8 MiB of the memory budget are reserved for requests of at most 1 MiB, a producer's default limit. So
+small requests usually do not wait for slow clients with larger requests. Only one larger request at a time may
+use the reserve.
 
 A long poll is a Fetch request that waits for new records. A waiting request keeps its memory. If another request needs
 memory, the broker wakes all long polls, and answers them early. Their memory then becomes free.
@@ -164,7 +165,7 @@ class Account:
         request needs memory, the broker wakes all registered threads. Each thread then ends its Fetch request early,
         and the memory becomes free.
 
-        The value is None if the account's own request has taken no memory.
+        The value is None if the request of this `Account` has taken no memory.
         """
         return self._memory.watchers if self._memory is not None and self._held else None
 

@@ -100,9 +100,9 @@ class Requests:
         self.deadline = time.monotonic() + CHUNK_TIMEOUT
 
     def has_next_request(self) -> bool:
-        """Return whether the next request has arrived completely and has the same API as the last request.
+        """Return whether the next request has arrived completely, and has the API of the previous request.
 
-        Never wait.
+        This method never waits.
         """
         here = self._file.count - self._taken
         if here < LENGTH_SIZE + API_KEY_SIZE:

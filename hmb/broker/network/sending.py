@@ -12,9 +12,11 @@ If a client does not read, the socket's buffers become full, and the sending thr
 after STALL seconds (SO_SNDTIMEO). The thread then checks how long the whole response has taken. If the time exceeds
 a limit, sending fails. Otherwise, the thread tries again.
 
-A limit for each wait would not be sufficient. If a client reads one byte each second, each wait is short, but the
-whole response could take days. The limit for the whole response is 30 seconds (PATIENCE), plus one second for
-each MiB that the broker has sent (SLOWEST). For example, after 10 MiB the limit is 30 + 10 = 40 seconds.
+The time limit for a whole response is 30 seconds (PATIENCE), plus one second for each MiB that the broker has
+sent (SLOWEST). For example, after 10 MiB the limit is 30 + 10 = 40 seconds.
+
+A limit for each wait would not stop a client that reads one byte each second. Each wait would be short, but
+sending 1 MiB would take 12 days.
 """
 
 from __future__ import annotations

@@ -35,10 +35,10 @@ NUMBER = re.compile(rb"[0-9a-z]{20,26}")
 
 
 class CredentialShape(NamedTuple):
-    """The length of a credential's salt, and its number of iterations. A client sees both in a login.
+    """The length of a credential's salt, and the number of iterations. A client sees both in a login.
 
-    Kafka's tools make salts of different lengths from random numbers in base 36. For such a salt, `salt_size` is 0
-    instead of the length.
+    Kafka's tools use random numbers in base 36 as salts. The lengths of these salts differ by chance, so
+    `salt_size` is 0 for all of them.
     """
 
     salt_size: int  # bytes

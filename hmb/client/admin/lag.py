@@ -187,17 +187,17 @@ def _timestamps(brokers: Brokers, offsets: Mapping[TopicPartition, int]) -> dict
 def _next_records(
     consumer: SimpleConsumer, wanted: Mapping[TopicPartition, int], found: dict[TopicPartition, int]
 ) -> dict[TopicPartition, int]:
-    """Fetch from up to 100 partitions, and search each of these partitions for a record.
+    """In up to 100 partitions, search for the first record at or after an offset.
 
-    The mapping `wanted` contains, for each partition, the offset at which the search begins. The search in a
-    partition ends at a record, at an error, or at the end of the log. If the record has a timestamp, the function
-    stores the timestamp in the dict `found`.
+    The mapping `wanted` contains, for each partition, the offset at which the search begins. The search ends at a
+    record, at an error, or at the end of the log. If the record has a timestamp, the function stores the timestamp
+    in the dict `found`.
 
-    Return the partitions in which the search must continue, and the offsets at which it continues.
+    Return the partitions in which the search must continue, and the offsets at which it continues. The caller calls
+    the function again until the result is empty.
 
-    The caller repeats this function until the result is empty. Each call sends one request, and makes progress in
-    the first partition of the request. If this partition has data, the broker always returns some of the data. The
-    search in this partition therefore ends, or continues at a higher offset.
+    Each call sends one Fetch request. If the first partition of the request has data, the broker always returns
+    some of the data. The search in the first partition therefore ends, or continues at a higher offset.
     """
     asked = list(islice(wanted.items(), AT_ONCE))
     fetched = consumer.multifetch(PartitionFetch(*it, offset, FETCH_BYTES) for it, offset in asked)

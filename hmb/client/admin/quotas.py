@@ -28,7 +28,7 @@ class ClientQuotaEntity(NamedTuple):
     """The clients to which a quota applies: a user, a client id, both together, or an IP address.
 
     A field that is None is not a part of the entity. For example, `ClientQuotaEntity(user="alice")` describes the
-    user alice, and no client id. The empty string "" means the default entity, for example all users without a
+    user alice with any client id. The empty string "" means the default entity, for example all users without a
     quota of their own.
     """
 

@@ -70,8 +70,8 @@ LOSING = frozenset({ConsumerMemberState.FENCED, ConsumerMemberState.FATAL})
 class ConsumerGroupMember:
     """A `GroupMember` that uses the consumer protocol (KIP-848).
 
-    The member owns only partitions that the coordinator has assigned to it. The coordinator assigns such a partition to
-    another member only after this member has given the partition up, or was removed from the group.
+    The member owns only partitions that the coordinator has assigned to it. If member A owns a partition, the
+    coordinator assigns it to member B only after A has given it up or was removed from the group.
     """
 
     def __init__(self, settings: MemberSettings) -> None:

@@ -1,11 +1,12 @@
 """Stores the partitions that a group member owns, and decides which listener method is called next.
 
 Two members must never read the same partition. Before a member gives up a partition, the consumer's thread
-therefore calls the rebalance listener, which stops the reading. Only then does the member inform the
-coordinator. The methods of `OwnedPartitions` return the next listener call. After this call, `OwnedPartitions`
-updates the partitions that the member owns. For example, a member owns partitions a1 and a2, and its new
-assignment is a0 and a1:
-    method call                    listener call        partitions after the listener call
+therefore calls the rebalance listener, which stops the reading. After this call, the member informs the
+coordinator.
+
+The methods of `OwnedPartitions` return a `ListenerCall`: it describes the next call of the rebalance listener.
+For example, a member owns partitions a1 and a2, and its new assignment is a0 and a1:
+    method call                    ListenerCall         partitions after the call
     revoke_all_except({a0, a1})    on_revoked({a2})     {a1}
     assign_all({a0, a1})           on_assigned({a0})    {a0, a1}
 """

@@ -194,12 +194,12 @@ class BatchCompletion:
     def _follows_another(self, batch: ProducerBatch) -> bool:
         """Return whether the broker may have rejected `batch` only because an earlier batch is missing.
 
-        The broker accepts the batches of a partition only in their order. The result is True in two cases:
+        The broker accepts a partition's batches only in order. The result is True in two cases:
 
         - An earlier batch of the partition is still in the queue. It may be the missing batch.
-        - `batch` has no sequence numbers. The producer removed them after an earlier batch failed.
+        - `batch` has no sequence numbers, because an earlier batch failed. That batch may be missing.
 
-        If the transaction must be aborted, the result is always False.
+        If the transaction must be aborted, the producer gives `batch` up, so the result is False.
         """
         if self._guarantee.abort_reason:
             return False

@@ -81,9 +81,11 @@ the broker cannot recognize the copy. Therefore, the producer sends batch 6 of a
 has written batch 1, or the producer has given up batch 1.
 
 After a batch fails, the producer sends only one batch of the partition at a time (`PartitionQueue.window` is
-1). It does so until the broker has written a batch of the current epoch, and no later batch has old sequence
-numbers. For example, five batches are in flight when the connection breaks. The producer sends these five
-again, one by one, before it sends newer batches.
+1). This limit ends when the broker has written a batch of the current producer epoch, and no other batch in the
+queue has sequence numbers.
+
+Suppose that five batches are in flight when the connection breaks. The producer sends these five again, one by
+one, before it sends newer batches.
 
 The producer does not know whether the broker has written these batches, so it may have to send all of them
 again. The broker recognizes a copy only if the batch is one of the producer's last five batches. If the

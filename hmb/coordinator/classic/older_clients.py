@@ -33,9 +33,9 @@ def requests_member_id(call: Call) -> bool:
 
 
 def without_assignment(response: JoinGroupResponse, call: Call, old_leader: str | None) -> JoinGroupResponse:
-    """Change a JoinGroup response so that its receiver, a static member that has restarted, assigns no partitions.
+    """Change a JoinGroup response to a restarted static member, so that the member assigns no partitions.
 
-    The group already has an assignment. Without this change, a leader that restarts would compute a new assignment.
+    The group already has an assignment. Without this change, a restarted leader would compute a new assignment.
     """
     if call.version >= FIRST_VERSION_OF_SKIPPED_ASSIGNMENT:
         response.skip_assignment = bool(response.members)

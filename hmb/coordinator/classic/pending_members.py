@@ -17,7 +17,10 @@ MAX_PENDING = 1000  # limit for the pending ids of one group, because a client c
 
 
 class PendingMembers(dict[str, int]):
-    """The pending member ids of one group. Maps each id to the time (ms) until which a client can join with it."""
+    """The pending (not yet used) member ids of one group.
+
+    The dict maps each id to the time (ms) at which the id expires.
+    """
 
     def add(self, member_id: str, deadline: int) -> None:
         """Add a member id. If the group then has more than `MAX_PENDING` pending ids, remove the oldest id.

@@ -11,8 +11,9 @@ accept the same syntax, but their error messages differ. `KAFKAS_REASONS` transl
 A member's regular expression must match the whole name of a topic. For example, `orders-.*` matches "orders-eu" but not
 "my-orders-eu".
 
-Limits: one compiled regular expression uses at most `MAX_MEMORY` bytes. The broker imports the library RE2 only when a
-client sends the first regular expression, so the broker starts faster.
+Limits: one compiled regular expression uses at most `MAX_MEMORY` bytes.
+
+To start faster, the broker imports the library RE2 only when a client sends the first regular expression.
 
 Source: KIP-848; Kafka's `SubscribedTopicRegex`; RE2's syntax.
 """

@@ -78,7 +78,7 @@ def test_where_to_start_and_where_to_stop(text: str, span: Span) -> None:
         ("1:2:3", "'1:2:3' has none of these forms"),
         ("5:5", "the end offset 5 must be greater than the start offset 5"),
         ("end:7", "no records come after the end"),
-        (str(2**63), "is too large for an offset"),
+        (str(2**63), "does not fit into an offset (64 bits)"),
         ("9" * 5000, "the value must begin with"),
         ("@", "a time is missing after the @"),
         ("@:", "a time is missing after the @"),

@@ -1,4 +1,4 @@
-"""Makes refusals. A refusal is a response with an error code; this module can make one for any API.
+"""Creates *refusals*, the responses to requests that the broker refuses. This module supports every API.
 
 Before a handler runs, the broker can refuse a part of a request, or all of it, with an error code. There are two
 reasons: ACLs forbid the part (guards.py), or a test simulates a fault (hmb/testing/faults).
@@ -123,8 +123,8 @@ def _refuse(
     values |= _identities(fields, source)
     for name, item in _error_arrays(kind, version).items():
         sources = _paired(source, item, version)
-        # The response's list `name` has no counterpart in the request, so this list usually stays empty. But if the
-        # response has no other field for the error, the list gets one item, which contains the error.
+        # `sources` is None if no list of the request corresponds to the response's list `name`. If the response has
+        # another field for the error, the list `name` stays empty. Otherwise, the list gets one item with the error.
         if sources is None:
             sources = [] if fields.keys() & ERROR_FIELDS else [None]
         values[name] = [_refuse(item, each, version, error, sets) for each in sources]

@@ -58,9 +58,9 @@ class ClientQuotas:
     def load(self, state: SecurityState) -> None:
         """Apply the quotas of `state` from now on. The meters keep what they have counted so far.
 
-        A quota can name a host, whose IP addresses only a name server knows. The caller holds the lock of the security
-        store, so this method must not wait for the name server. A quota of a new host therefore applies only after the
-        next call of `resolve_hosts`.
+        A quota can name a host. Only a name server knows the host's IP addresses. This method must not wait for a name
+        server, because the caller holds the lock of the security store. A quota of a new host therefore applies only
+        after the next call of `resolve_hosts`.
         """
         with self._lock:
             self.limits = Limits(state.quotas, self._addresses)

@@ -1,11 +1,11 @@
-"""The two state machines of quotas: a sliding window, and a bucket of tokens.
+"""The classes `RateWindow` and `TokenBucket` compute how long clients wait after they exceed a quota.
 
 `RateWindow` and `TokenBucket` are pure state machines: the caller passes the present time in ms. This module contains
 no lock, no thread and no clock.
 
-*The sliding window.* A quota of 1,000 bytes/s does not mean that each single second has at most 1,000 bytes. The broker
-counts bytes in *samples* of one second (`quota.window.size.seconds`), and keeps the last 11 samples
-(`quota.window.num`). A client can therefore send a short burst without a delay.
+*The sliding window.* A quota of 1,000 bytes/s limits a client's average rate. The broker counts bytes in
+*samples* of one second (`quota.window.size.seconds`), and computes the average of the last 11 samples
+(`quota.window.num`). A new client can therefore send 5,000 bytes in one second without a delay.
 
 The *throttle time* is the time for which a client must wait:
     throttle time = sum of the samples / quota - time that the samples cover

@@ -11,8 +11,9 @@ anybody could make tokens. The algorithm HS256 would be equally dangerous, becau
 verify. If the broker accepted HS256, it would verify the token with the public key. Everybody knows the public key, so
 anybody could sign a token with it.
 
-An *unsecured* token has no signature, and its `alg` is `none`. Kafka offers unsecured tokens for tests. HMB accepts
-unsecured tokens only if an administrator sets Kafka's handler for them (oauth_settings.py).
+An *unsecured* token has no signature, and its `alg` is `none`. Kafka offers unsecured tokens for tests. HMB
+accepts them only if the setting `sasl.server.callback.handler.class` contains Kafka's class for unsecured
+tokens (oauth_settings.py).
 
 Source: RFC 7515, RFC 7519, RFC 8725.
 """
