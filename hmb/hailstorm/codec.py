@@ -23,15 +23,15 @@ same type, the codec therefore writes the type only once. It then writes all val
 `join`, which is much faster.
 
 A column begins with the number of its values (count). If the column is not empty, one letter (kind) and the
-content follow. This list shows the content for each kind:
+content follow. The kind determines the content:
     b h i q   ints of 1, 2, 4 or 8 bytes each, big-endian: the smallest width that is enough for all ints
     d         floats of 8 bytes each, big-endian
-    s         strings: a column of their lengths in characters; then the size of all the text in bytes; then the
-              text of all strings in UTF-8
-    y         byte strings: a column of their lengths in bytes; then the sum of these lengths; then the bytes of
-              all byte strings
-    t         tuples of n items: the number n, then n columns; column i contains item i of each tuple
-    v         all other columns: before each value, a byte (tag) names the type of this value
+    s         strings: the length of each string in characters (as a column), the size of the whole text in
+              bytes, and the text in UTF-8
+    y         byte strings: the length of each byte string in bytes (as a column), the sum of these lengths, and
+              the bytes
+    t         tuples of n items: the number n, and n columns; column i contains item i of each tuple
+    v         all other values: before each value, a byte (tag) shows the type of this value
 
 For example, the codec encodes the dict {"sun": 2, "fog": 1} as 1 + 2 + 4 + 7 + 4 = 18 bytes. On the left, each
 letter and each number is one byte:

@@ -58,16 +58,15 @@ class MasterPhase(Enum):
 class MasterState:
     """The newest decision of the negotiator: the phase of the topology, and the values for this phase.
 
-    All processors read the master state in the node `master` of the registry. A *spout* is a processor that reads a
-    partition. The *clock* of a snapshot contains one offset for each partition: the snapshot covers the records
-    below these offsets.
+    A *spout* is a processor that reads a partition. The *clock* of a snapshot contains one offset for each
+    partition: the snapshot covers the records below these offsets.
 
     epoch        the number of the epoch; each start and each recovery of the topology begins a new epoch
     number       the number of this master state within its epoch; the first one has number 0
-    clock        in the phase SPOUTS_REWIND: the offsets at which the spouts begin to read
-                 in the phases SPOUTS_PAUSED_AT and FLOWING_TO: the clock of the snapshot in progress
+    clock        during a start or a recovery (phase SPOUTS_REWIND): the offsets at which the spouts begin to read
+                 during a snapshot (phases SPOUTS_PAUSED_AT and FLOWING_TO): the clock of this snapshot
     snapshot     in the phase SPOUTS_REWIND: the clock of the snapshot to restore, or None if no snapshot exists
-    completed    the clock of the newest complete snapshot (all processors have saved it), or None
+    completed    the clock of the newest snapshot that all processors have saved, or None
     ending       True if the topology ends after the snapshot in progress: the spouts stay paused until the end
     error        the error that ended the topology, or None
     """

@@ -43,19 +43,20 @@ def value_text(record: ConsumerRecord) -> str:
 
 @dataclass(frozen=True)
 class Spout:
-    """A spout as the user declares it: the topic that it reads, and the function that turns a record into a tuple.
+    """A spout as the user declares it: the topic that it reads, and the function that makes the tuples.
 
     topic             the topic whose partitions the spout reads
     convert           takes a record; returns a tuple, or None if the topology does not need the record
     offset            the position at which the spout begins if no snapshot exists: "earliest" or "latest"
     isolation_level   "read_committed" or "read_uncommitted"
-    dead_letters      the topic that receives a record if `convert` fails for it. If None, the topology stops
-    event_time        takes a tuple; returns its event time in ms since 1970. None if the topology has no windows
+    dead_letters      the topic that receives a record if `convert` fails for it; with None, the failure stops the
+                      topology
+    event_time        takes a tuple; returns its event time in ms since 1970. Use None in a topology without windows
     allowed_lateness  how late a record may be, in ms; see below
     idle_after        seconds; after this time without records, the event-time watermark ignores the partition
 
-    For example, if the newest event time of a partition is 10,000 and `allowed_lateness` is 2,000, the spout drops
-    records with event times below 8,000.
+    For example, if the newest event time of a partition is 10,000 ms and `allowed_lateness` is 2,000 ms, the spout
+    drops records with event times below 8,000 ms.
     """
 
     topic: str

@@ -23,9 +23,9 @@ runs.
 A mirror keeps at most MAX_RUNS runs of a partition. If there are more, the mirror forgets every second run in
 the older half. Each forgotten run leaves a *gap* between two other runs.
 
-A gap is a part of a partition for which the mirror no longer knows the exact offsets in the copy, so the mirror
-counts records. For example, a consumer group has committed offset 560 in a gap. At the source, this gap has 40
-records before offset 560. In the copy, the group continues after the first 40 records of the gap (see
+In a *gap*, the mirror has forgotten the exact offsets of the records in the copy, so it counts records. For
+example, a gap begins at the source offset 500, and a group has committed offset 560. The source has 40 records
+with offsets from 500 to 559. In the copy, the group continues after the first 40 records of the gap (see
 `groups`).
 
 If the mirror cannot count the records of a gap, the consumer group continues at the start of the gap. The group

@@ -17,10 +17,10 @@ For example, a request contains an array of 5000 topics. Before the decoder crea
 Each thread has its own function `spend`, which can limit the memory for decoded messages. By default, `spend`
 does nothing. Clients use this default, because they trust their broker.
 
-Before the broker decodes a request, `Dispatcher.begin` (broker/dispatch.py) sets `ALLOWANCE.spend` to a
-function that limits memory. This function waits if too little memory is free. It raises ProtocolError if the
-values of one request take too much memory. Before `begin` returns, it sets `ALLOWANCE.spend` to a function that
-does nothing.
+`Dispatcher.begin` (broker/dispatch.py) decodes and handles a request. Before the decoding, it sets
+`ALLOWANCE.spend` to a function that limits memory. This function waits if too little memory is free. It raises
+ProtocolError if the values of one request take too much memory. At its end, `begin` sets `ALLOWANCE.spend` to
+`pay_nothing`, which does nothing.
 
 The decoders find the function `spend` in the global object ALLOWANCE. The function could also be a parameter of each
 decoder, but a further parameter would make every decoder slower.

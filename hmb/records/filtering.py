@@ -1,9 +1,9 @@
 """Filtering: removes records from a batch, for compaction.
 
 Filtering creates a new batch with the same base offset, last offset delta and sequence numbers as the old
-batch. A record in a record batch (v2) stores only its differences to the base offset and to the base timestamp
-of the batch. Usually, the base timestamp also stays the same. Filtering can then copy the bytes of the
-remaining records, and these records keep their offsets and timestamps.
+batch. Usually, the base timestamp also stays the same. A record (format v2) stores its offset as a difference
+to the base offset, and its timestamp as a difference to the base timestamp. If both base values stay the same,
+filtering can therefore copy the bytes of the remaining records.
 
 If tombstones (records without a value) remain in a batch, the new batch gets a *delete horizon*: the time
 after which compaction may remove the tombstones. Filtering stores this time in the header, in place of the

@@ -9,13 +9,13 @@ records between these offsets. Spark applies every filter again to the rows that
 returns too many records, the result is therefore still correct. But the reader must never skip a record that
 matches.
 
-To turn on pushed-down filters, set the option `pushFilters=true`. Spark must also have the setting
-`spark.sql.python.filterPushdown.enabled=true`, which `hmb.spark.session()` sets. If a filter compares one of
-these columns with a value, the query reads fewer records:
-    topic, partition    =, IN, <, <=, >, >=     the query does not read the other partitions
-    offset              =, IN, <, <=, >, >=     the query does not read the other offsets
+To make Spark pass the filters of a query to the reader, set the option `pushFilters=true`. Spark must also have
+the setting `spark.sql.python.filterPushdown.enabled=true`, which `hmb.spark.session()` sets. If a filter
+compares one of these columns with a value, the query reads fewer records:
+    topic, partition    =, IN, <, <=, >, >=     the query reads no other partitions
+    offset              =, IN, <, <=, >, >=     the query reads no other offsets
     timestamp           =, IN, >, >=            the query begins at the first record at or after this time
-    timestamp           =, IN, <, <=            the query ends early, but only with the option `maxLateness`
+    timestamp           =, IN, <, <=            with the option `maxLateness`, the query ends early
 
 Example: partition `weather-0` contains the offsets 0 to 719,999, one record for each second. The filter `timestamp >=
 '2026-01-31 23:00'` matches the records of the last hour. ListOffsets returns offset 716,400 for this time, and the

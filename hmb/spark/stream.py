@@ -224,8 +224,8 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def _ends(self, known: Mapping[TopicPartition, int]) -> Offsets:
         """Return the log end offset of each partition.
 
-        Leave out the partitions in `known` that were deleted earlier. If a topic is deleted during this call, raise
-        TopicDeleted.
+        Leave out partitions of the previous batch (`known`) that no longer exist. If a topic is deleted during this
+        call, raise TopicDeleted.
         """
         cluster = self._open_cluster()
         partitions = partitions_of(cluster, self._options, known=known)

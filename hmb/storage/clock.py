@@ -7,7 +7,7 @@ returns the milliseconds since 1970, and `monotonic_ms` returns a time (ms) that
 broker passes its function `now_ms` to each log.
 
 A test can move the clocks `now_ms` and `monotonic_ms` forward, for example to make the broker delete expired
-records. But a thread that waits for new records uses `time.monotonic`, which a test does not move. Otherwise,
+records. A thread that waits for new records uses `time.monotonic`, which tests do not move. With a moved clock,
 the wait would end too early.
 
 The broker reads the time from four clocks. The next table shows the main purposes of each clock:

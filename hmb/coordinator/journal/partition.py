@@ -16,9 +16,9 @@ The thread that holds `write_lock` does only two short things. First, it writes 
 the file if the settings demand it. Then it calls the function `apply` of each written entry. This function changes the
 coordinator's state in memory. The thread then releases the lock, even if the disk fails and the write raises an error.
 
-No deadlock is possible, because all threads take locks in the same order, the order of the list in docs/tour/locks.md.
-A thread that holds `write_lock` takes only locks that come later in this list. So it never waits for a thread that
-waits for `write_lock`.
+No deadlock is possible, because all threads take locks in the same order: the order of the table in
+docs/tour/locks.md. For example, `write_lock` comes before the lock of the partition's log. A thread that
+already holds the log's lock therefore never takes `write_lock`.
 """
 
 from __future__ import annotations

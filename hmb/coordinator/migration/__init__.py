@@ -65,8 +65,8 @@ receives GROUP_ID_NOT_FOUND.
 If the policy forbids downgrades, a KIP-848 group stays a KIP-848 group, even when all its members use the
 classic protocol.
 
-With every value of `group.consumer.migration.policy`, a new consumer with the classic protocol can join a
-KIP-848 group that has members. The group stays a KIP-848 group.
+A KIP-848 group with members accepts new consumers that use the classic protocol, and stays a KIP-848 group. The
+value of `group.consumer.migration.policy` does not matter.
 
 The policy does not apply to a group without members. The first member that joins determines the protocol of
 the group.

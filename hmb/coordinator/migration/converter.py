@@ -137,8 +137,8 @@ class GroupConverter:
             classic_requests.join(group, call, request, self._topics, now, may_describe)
         elif group.kind is GroupType.SHARE or (group.kind is GroupType.STREAMS and not group.is_empty):
             refused = JoinGroupResponse(error_code=ErrorCode.INCONSISTENT_GROUP_PROTOCOL)
-            # Send the error in a response without a member id. If this method raised the error instead, the response
-            # would contain the member id of the request.
+            # As in Kafka, `refused` contains no member id. If this method raised the error instead, the response would
+            # contain the member id of the request.
             group.responses.append((call, refused))
         elif not isinstance(group, ClassicGroup) and request.member_id:
             why = f"group {group.group_id!r} has no member {request.member_id!r}"

@@ -17,7 +17,7 @@ from hmb.protocol.topics import PartitionId
 
 
 class NamedPartitions(Protocol):
-    """The name of a topic and the numbers of some partitions, in a subscription or in an assignment."""
+    """The name of a topic and a list of its partition numbers, from a subscription or an assignment."""
 
     topic: str
     partitions: list[int]

@@ -106,11 +106,11 @@ def _converted(member: ClassicMember, classic: ClassicGroup, topics: ClusterTopi
 
 
 def _metadata(member: ClassicMember, protocol: str | None) -> bytes:
-    """Return the metadata that a member has sent for the group's protocol: its subscription, as bytes.
+    """Return the encoded subscription of a member for the group's protocol (assignment strategy).
 
-    During a rebalance, `protocol` can be None, or the member may no longer support the protocol. In these two
-    cases, return the metadata for the member's preferred protocol. A consumer subscribes to the same topics with
-    each of its protocols.
+    During a rebalance, `protocol` can be None, or the member may no longer support this protocol. The function then
+    returns the subscription for the member's preferred protocol. It contains the same topics, because a consumer
+    subscribes to the same topics with each protocol.
     """
     supported = protocol is not None and member.supports(protocol)
     return member.metadata(protocol) if protocol is not None and supported else member.protocols[0][1]

@@ -4,14 +4,14 @@ Each member of a streams group sends heartbeats (StreamsGroupHeartbeat requests)
 in four parts:
 1. The group stores the member's data. A member that joins also sends the topology: the parts of the
    application, and their topics.
-2. The group checks whether the topics exist (topics.py). If a topic is missing, the response contains a status,
-   and the members get no tasks. After each change of the topology, a topic, a member or a setting, the group
-   increases its *group epoch* by 1, for example from 4 to 5.
+2. The group checks whether the topics exist (topics.py). If a topic is missing, the members get no tasks, and
+   the response contains a status with the reason. After each change of the topology, a topic, a member or a
+   setting, the group increases its *group epoch* by 1.
 3. The assignor computes a *target*: the tasks that each member must get (assignor.py). The *assignment epoch*
    is the group epoch of the newest target. If the assignment epoch is 4 and the group epoch is 5, the group
    needs a new target. When a member joins an empty group, the group waits for more members
-   (`group.streams.initial.rebalance.delay.ms`). Between two targets, at least
-   `group.streams.assignment.interval.ms` pass.
+   (`group.streams.initial.rebalance.delay.ms`). The minimum time between two targets is
+   `group.streams.assignment.interval.ms`.
 4. The member takes one step towards its target. For example, the member gives up a task (member.py).
 
 For example, a Kafka Streams application counts words. When it starts, its threads join an empty group. The application

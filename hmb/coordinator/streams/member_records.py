@@ -128,7 +128,7 @@ def _standby(owned: OwnedTasks) -> list[CurrentTasks]:
 def _owned(active: Iterable[CurrentTasks], standby: Iterable[CurrentTasks], member_epoch: int) -> OwnedTasks:
     """Return the tasks from a record, with the epoch in which the member received each active task.
 
-    A record without these epochs can exist. The function then uses `member_epoch` for all its active tasks.
+    These epochs are optional in a record. If they are missing, each active task gets the epoch `member_epoch`.
     """
     epochs: dict[TaskId, int] = {}
     for each in active:

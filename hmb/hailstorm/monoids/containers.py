@@ -69,7 +69,7 @@ class MapOf(Monoid[dict[Any, Any]]):
         return {**a, **{key: merge(a[key], value) if key in a else value for key, value in b.items()}}
 
     def lift(self, value: Any) -> dict[Any, Any]:
-        """Return a map with one entry for a (key, value) pair: the key, and the state of the value."""
+        """Return the map {key: state} for a pair (key, value). `values.lift` makes the state from the value."""
         return {value[0]: self.values.lift(value[1])}
 
     def absorb(self, a: dict[Any, Any], b: dict[Any, Any]) -> dict[Any, Any]:

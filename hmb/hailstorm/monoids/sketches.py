@@ -151,15 +151,14 @@ class CountMin(MapOf):
 class Quantiles(MapOf):
     """Estimates the quantiles of numbers, for example the median.
 
-    The intervals of numbers are called *buckets*. Let `error` be the allowed relative error, for example 0.01. Let
-    g be (1 + error) / (1 - error). Bucket i of the positive numbers contains all numbers that are greater than
-    g**(i-1) and at most g**i.
+    The sketch only counts the numbers in intervals, called *buckets*. Let g be (1 + error) / (1 - error). Bucket i
+    of the positive numbers contains the numbers above g**(i-1) and up to g**i.
 
-    The sketch does not store the numbers. For each number x in bucket i, it uses the value 2 * g**i / (g + 1).
-    This value differs from x by at most `error` * x.
+    For each number x in bucket i, the sketch uses the value 2 * g**i / (g + 1). The relative error of this value is
+    at most `error`. For example, if `error` is 0.5, g is 3. The value for the numbers above 3 and up to 9 is 4.5.
 
-    A state maps the key of each bucket to a count of numbers. The key is (1, i) for positive numbers, (-1, i) for
-    negative numbers, and (0, 0) for the number 0.
+    A state maps the key of each bucket to a count. The key is (1, i) for positive numbers, (-1, i) for negative
+    numbers, and (0, 0) for 0.
     """
 
     def __init__(self, error: float = 0.01) -> None:

@@ -61,7 +61,10 @@ class WindowsOf(MapOf):
 
     @abstractmethod
     def by_window(self, state: dict[Any, Any]) -> dict[Any, Any]:
-        """Return the content of each window of a state. A key of the result identifies a window, often by its start."""
+        """Return the windows of a state as a dict: start (ms) -> content.
+
+        `Sessions` uses (key, first time, last time) instead of the start.
+        """
 
 
 class Sliding(WindowsOf):

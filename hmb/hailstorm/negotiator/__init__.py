@@ -12,9 +12,9 @@ picture of the state machine from this table.
 HMB takes a snapshot in the same four steps as the Hailstorm paper. But a snapshot of the paper can contain too
 many tuples. HMB corrects this error with an additional phase.
 
-Suppose that the clock of a snapshot contains the offset 10 for a partition. In the Hailstorm paper, the spouts
-pause, but they resume before all bolts have received the clock. A bolt can therefore add the tuple at offset 10
-to the snapshot. After a crash, the spouts send this tuple again, and the bolt counts it twice.
+Suppose that a snapshot must include only offsets 0 to 9 of a partition. The snapshot's clock contains offset
+10. In the Hailstorm paper, the spouts resume before all bolts know the clock. A bolt can therefore add the
+tuple at offset 10 to the snapshot. After a crash, a spout sends this tuple again, and the bolt counts it twice.
 
 HMB has a phase that the Hailstorm paper does not have: SpoutsPaused(clock). The clock contains one offset for
 each partition, and the snapshot includes only records below these offsets. Each processor that saves snapshots

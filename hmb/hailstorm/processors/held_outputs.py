@@ -3,9 +3,9 @@
 The clock C of a snapshot contains one offset for each partition, for example 10 for the partition
 tags-0. An output from tags-0 is *below C* if its record has one of the offsets 0 to 9.
 
-A snapshot is *complete* when every processor has saved its state. After a crash, the topology reads only
-records after the newest complete snapshot. It never repeats the outputs for older records, so the sink can
-write these outputs.
+A snapshot is *complete* when every processor has saved its state. After a crash, the topology continues after
+the records in the newest complete snapshot. It never repeats the outputs of these records, so the sink can
+write the outputs.
 
 A sink saves in each snapshot the outputs that it holds back, if their records are part of the snapshot. For
 example, a snapshot contains offsets 0 to 9, and the sink holds back the output for offset 9. After a crash, the

@@ -73,9 +73,9 @@ class SplitState:
     def split(self, clock: Clock, watermark: int) -> None:
         """Begin a snapshot at `clock`. Drop the windows that end at or before the event time `watermark`.
 
-        The bolt drops windows only in this method, because all spouts are paused during the call. At other times,
-        `watermark` could already depend on records after the snapshot. After a crash, the topology reads these records
-        again, and their windows must still be open.
+        After a crash, the topology reads the records after the snapshot again. The windows of these records must still
+        be open. The bolt therefore drops windows only in this method: all spouts are paused, and `watermark` does not
+        depend on these records yet.
         """
         if self._windows is not None and watermark > self.closed:
             self.closed = watermark

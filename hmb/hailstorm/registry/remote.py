@@ -61,9 +61,9 @@ class RemoteSession:
         self._ended = threading.Event()
         self._socket.send(["join", name])
         self._timeout = float(self._socket.receive()[1])
-        # Sometimes the registry sends nothing for hours, so `_read` waits without a time limit. `_read` stops waiting
-        # when the connection is closed. The method `close` closes the connection. `_ask` closes it if an answer is
-        # late. If the registry's process or machine fails, the operating system closes it.
+        # `_read` waits without a time limit, because the registry sometimes sends nothing for hours. The wait ends when
+        # the connection is closed. `close` closes the connection, and `_ask` calls `close` if an answer is late. The
+        # operating system closes the connection if the registry's process or machine fails.
         self._socket.set_timeout(None)
         for target in (self._read, self._beat):
             threading.Thread(target=target, name=f"hailstorm-session-{name}", daemon=True).start()

@@ -25,9 +25,10 @@ Json = dict[str, Any]
 
 
 def fetched_batches(brokers: Brokers, partition: TopicPartition, offset: int) -> Json:
-    """Return rows for the next batches from `offset` on ("batches"), and the offset to read next ("next").
+    """Return a dict with rows for the batches from `offset` on.
 
-    The result has at most MAX_BATCHES rows. "next" is None if no batch follows.
+    The key "batches" contains at most MAX_BATCHES rows. "next" contains the offset to read next, or None if no
+    batch follows.
     """
     data, end = fetch_batches(brokers, partition, offset, MAX_BYTES)
     found = [each for each in iter_batches(data) if each.last_offset >= offset][:MAX_BATCHES]

@@ -17,14 +17,15 @@ class JoinGroupRequest(Request, api_key=ApiKey.JOIN_GROUP, versions="0-9", flexi
 
     The request lists the assignment strategies ("protocols") of the member, the preferred strategy first.
 
-    - Version 1 adds a time limit for the rebalance (KIP-62). In version 0, the session timeout is this limit.
-    - From version 4 on, a new member must send JoinGroup twice, except a static member. The first response contains
-      its member id, and the second request contains this id (KIP-394).
+    - Version 1 adds a time limit for the rebalance (KIP-62). In version 0, the broker uses the session timeout as
+      this limit.
+    - From version 4 on, a new member sends JoinGroup twice, unless it is a static member (KIP-394). The first
+      response contains a member id. The second request contains this id.
     - Version 5 adds `group_instance_id`, the id of a static member (KIP-345).
     - Version 6 uses the flexible encoding (KIP-482).
-    - Version 8 adds the reason why the member joins, which the broker logs (KIP-800).
+    - Version 8 adds the reason why the member joins (KIP-800). The broker logs it.
 
-    Versions 2, 3, 7 and 9 each have the same layout as the version before.
+    Versions 2, 3, 7 and 9 do not change the layout.
     """
 
     FIRST_VERSION_OF_REQUIRED_IDS: ClassVar[int] = 4

@@ -5,8 +5,8 @@ decode each varint. It also creates a `Record` for each record, and the consumer
 `Record` to a `ConsumerRecord`. The fast decoder in this module avoids both costs. It decodes varints of one or
 two bytes without a function call, and creates each `ConsumerRecord` (a tuple) directly.
 
-The local variables of the fast decoder contain numbers in the zigzag form of varints. For example, 40 stands for 20,
-and 1 stands for -1. An even number n stands for n / 2, and an odd number stands for a negative value.
+The fast decoder's local variables contain numbers in *zigzag form*, as varints do. An even number n stands for
+n / 2, and an odd number n stands for -(n + 1) / 2. For example, 40 stands for 20, and 3 for -2.
 
 If a batch has damaged or unusual records, the fast decoder stops, and `decode_records` decodes the batch again. So the
 caller always gets the same records and the same errors as from `decode_records`.
@@ -34,7 +34,8 @@ from hmb.records.record import Header, decode_headers
 from hmb.records.varint import VarintError, read_varint
 
 # The greatest number in zigzag form whose varint has three bytes. The fast decoder reads at most three bytes of an
-# offset delta. If a varint has four bytes, the decoder computes a number above this limit, and raises NotPlainError.
+# offset delta. In a longer varint, the third byte's highest bit makes the result too large, so the decoder raises
+# NotPlainError.
 MAX_PLAIN_DELTA = (1 << 21) - 1
 
 AddRecord = Callable[[ConsumerRecord], None]

@@ -82,11 +82,12 @@ class AssignedMessages:
         return int(_INT64.unpack_from(self.data)[0])
 
     def move_to(self, first_offset: int) -> bool:
-        """Change the offsets, so that the first record has the offset `first_offset`. Return True.
+        """Change the offsets so that the first one is `first_offset`. Return whether this succeeds.
 
-        The CRCs stay valid, because they do not include the offsets. The method cannot change the offsets inside a v0
-        wrapper (a compressed message set). If the set has a v0 wrapper and its offsets must change, the method changes
-        nothing and returns False.
+        The method cannot change the offsets inside a v0 wrapper (a compressed message set). If the set has a v0 wrapper
+        and its offsets must change, the method changes nothing and returns False.
+
+        The CRCs stay valid, because they do not include the offsets.
         """
         shift = first_offset - self.first_offset
         if shift and not self.is_movable:
@@ -187,21 +188,21 @@ def assign_offsets(
 
 
 def _assign_like_the_first(result: AssignedMessages) -> int:
-    """Check the messages v0 at the start of a set, and write their offsets.
+    """Check the messages at the start of a message set (v0), and write offsets into them.
 
     The function supports only uncompressed messages without keys. All of them must have the same size as the first
-    message of the set. The function stops at the first message that is damaged or does not meet these conditions, and
-    returns the position of this message.
+    message. The function stops at the first message that is damaged or does not meet these conditions, and returns
+    the position of this message.
 
-    Kafka 0.8 producers often send messages of this kind. For each message, this function takes 0.37 us. The
-    function `_assign_plain`, which also supports keys, takes 0.76 us.
+    Kafka 0.8 producers often send messages of this kind. For each message, this function takes 0.37 us.
+    `_assign_plain`, which also supports keys, takes 0.76 us.
 
     Two tricks make this function fast:
 
-    - The CRC of a message covers the bytes from the magic to the end of the value. Up to the value, these bytes
-      are the same in all messages. The function computes the CRC of these equal bytes only once.
-    - An offset has eight bytes. The function writes the first byte of all offsets with one slice assignment, then
-      the second byte of all offsets, and so on.
+    - The CRC of a message covers the bytes from the magic to the end of the value. The bytes before the value are
+      the same in all messages. The function computes the CRC of these bytes only once.
+    - An offset has eight bytes. Eight slice assignments write the offsets of all messages: one for the first bytes
+      of all offsets, one for the second bytes, and so on.
     """
     data, overhead = result.data, MESSAGE_OVERHEAD[0]
     length = LOG_OVERHEAD + int.from_bytes(data[8:12], signed=True)

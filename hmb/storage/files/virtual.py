@@ -18,8 +18,8 @@ hand closes it. In this example, the four files A to D are open, and the hand be
     the hand is at B    A          B          C marked   D      B has no mark, so the hand closes B
     the hand is at C    A                     C marked   D      B is closed, so a thread can open another file
 
-The hand moves around the circle again and again. If a file is used between two visits of the hand, it has a mark
-at the second visit, and stays open.
+The hand of the clock algorithm visits all open files again and again. A file that was used after the previous
+visit has a mark, so it stays open.
 
 To close the file that was unused for the longest time, the broker would have to update a sorted list at each
 use of a file. The clock algorithm is faster: a use only gives the file a mark.

@@ -14,10 +14,11 @@ So the broker checks the last segment, and all segments that end after the recov
 The broker repairs damaged bytes if the original bytes were certainly on disk. Otherwise, the log ends before
 the damage. The next two items explain the two cases:
 
-- The bytes *have been on disk*. This is certain in three situations: the broker stopped properly, the bytes are
-  below the recovery point, or they are not in the last segment. (A log syncs a segment before it creates the
-  next segment.) Clients may already have read the records after the damage, so the log keeps these records. The
-  broker restores the damaged batch, or puts an empty batch with the same offsets in its place (repair.py).
+- The damaged bytes *have been on disk*. This is certain if the broker stopped properly, or if the bytes are
+  below the recovery point. It is also certain for bytes in older segments, because a log syncs a segment before
+  it creates the next one. Clients may already have read records after the damage, so the log keeps these
+  records. The broker restores the damaged batch, or puts an empty batch with the same offsets in its place
+  (repair.py).
 
 - The bytes *may never have been on disk*. They are in the last segment, at or after the recovery point, and the
   broker did not stop properly. A power cut can lose any page that was not synced, so intact batches can follow

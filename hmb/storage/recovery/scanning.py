@@ -23,10 +23,10 @@ The CRC of a batch does not cover the batch's offset. If a damaged disk makes th
 seems to have a gap: offsets seem to be missing before the batch. Real gaps also exist, because compaction
 removes records.
 
-If offsets seem to be missing before batch A, `recover` accepts A in two cases:
+If offsets seem to be missing before batch A, `recover` accepts the offset of A in two cases:
 - The next batch is intact and has greater offsets than A.
-- A is the last batch of the segment, and its offsets are below `upper_limit`. All records below `upper_limit`
-  are on disk, so A can contain some of these records.
+- A is the last batch of the segment, and its offsets are below `upper_limit`. The log has used all offsets
+  below `upper_limit`, so the offsets of A are possible.
 
 For example, three batches of 10 records begin at the offsets 10, 84 and 30. The offsets 20 to 83 seem to be
 missing. But the third batch begins at 30, which is below 84, so the offset 84 is damaged. If the third batch
