@@ -207,7 +207,7 @@ def measure_page() -> dict[str, float]:
     }
 
 
-# -- code that measures how much throughput, CPU time and memory an open web page costs a busy broker
+# -- measurements of how much throughput, CPU time and memory an open web page costs a busy broker
 
 
 @contextmanager

@@ -153,8 +153,8 @@ Steps 7 and 8 of the Fetch tour use code of two other modules. `storage/batches/
 batches, and `storage/files/sorted_entries.py` reads entries of the index.
 
 After step 8 of the Fetch tour (the list above), `FetchContext.respond` creates the response
-(`broker/fetch_sessions.py`). In step 9, the dispatcher (`broker/dispatch.py`) calls `ServerConnection.respond`,
-which encodes this response.
+(`broker/fetch_sessions.py`). The handler returns the response to the dispatcher (`broker/dispatch.py`), which
+calls `ServerConnection.respond` (step 9).
 
 In step 9 of the Fetch tour, `ServerConnection.respond` encodes the fields of the response
 (`protocol/schema.py`). It then adds four bytes with the length of the response (`protocol/framing.py`).
@@ -185,7 +185,7 @@ The JoinGroup tour consists of the functions that handle JoinGroup and SyncGroup
 6. `coordinator/classic/group.py` `ClassicGroup._add` adds the member, when it joins again with this id
 7. `coordinator/classic/rebalance.py` `Rebalance.prepare` begins a rebalance: the group waits for all members
 8. `coordinator/group_runner.py` `GroupRunner.wake` runs when the deadline of this wait has passed
-9. `coordinator/classic/group.py` `ClassicGroup.tick` removes members whose session has ended, and calls step 10
+9. `coordinator/classic/group.py` `ClassicGroup.tick` removes expired members, and calls `Rebalance.tick`
 10. `coordinator/classic/rebalance.py` `Rebalance.tick` finds that the deadline of the wait has passed
 11. `coordinator/classic/rebalance.py` `Rebalance._complete_join` ends the wait
 12. `coordinator/classic/rebalance.py` `Rebalance._begin_generation` queues a response for each member

@@ -61,8 +61,8 @@ def by_origin(paths: Sequence[Path]) -> dict[Origin, list[Sample]]:
     Each file numbers its rounds from 0. If several files have the same origin, the function continues the numbers.
     For example, if the first file contains rounds 0 to 4, the second file's rounds begin at 5.
 
-    A report divides HMB's rate by Kafka's rate of the same round. The new numbers ensure that both rates come from
-    the same file.
+    A report divides HMB's rate by Kafka's rate of the same round. Because no two files use the same numbers, both
+    rates come from the same file.
 
     Raises OSError, InvalidSamples.
     """

@@ -13,7 +13,7 @@ Each column of a table shows one measured number, for example records/s. The tab
 for most columns, the lowest and the highest value.
 
 If a column has `compare=True`, the column to its right contains ratios: the values divided by the values of the
-reference, usually Kafka. For example, the ratio 2.0 means that HMB's rate is twice as high as Kafka's rate.
+reference. For example, the ratio 2.0 means that HMB's rate is twice as high as Kafka's rate.
 
 If a table has ratios for several tasks, a second table shows the median, the lowest and the highest ratio.
 

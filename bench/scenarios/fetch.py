@@ -66,7 +66,7 @@ class FetchCost:
 
     fetches: int = 0
     cpu_seconds: float = 0.0
-    bytes: int = 0  # bytes of one request and its response
+    bytes: int = 0
 
     @property
     def figures(self) -> dict[str, float]:

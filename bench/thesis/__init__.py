@@ -12,9 +12,9 @@ and a broker:
     3   HMB's producer   -> Kafka's broker
     4   HMB's producer   -> HMB's broker
 
-In this folder, the word *scenario* has the meaning of the thesis: a producer and a broker. In the rest of this
-project, a scenario is a benchmark (`hmb.bench.scenarios`). The class `Pair` in suite.py contains a producer,
-its broker, and the number of their scenario.
+In this folder, the word *scenario* always has this meaning. In the rest of this project, a scenario is a
+benchmark (`hmb.bench.scenarios`). The class `Pair` in suite.py contains a producer, its broker, and the number
+of their scenario.
 
 Read in this order:
 1. `cells`    ten combinations of a message size and a batch size, with the rates that the thesis measured

@@ -107,9 +107,9 @@ def _new_starts(
 
 
 def _offsets(admin: Admin, partitions: Iterable[TopicPartition], spec: OffsetSpec) -> Offsets:
-    """Return the offset that `spec` describes in each partition.
+    """Return the offset that `spec` selects in each partition.
 
-    `spec` is a word such as `earliest`, or a time. A time describes the first record at or after this time. If a
+    `spec` is a word such as `earliest`, or a time. A time selects the first record at or after this time. If a
     partition has no such record, its offset is -1.
     """
     from hmb.client.admin import raised

@@ -225,7 +225,7 @@ class Cluster:
             return self._any().version_of(request)
 
     def supports(self, request: type[Request]) -> bool:
-        """Return whether the connected broker supports this request. `send` uses the same connection."""
+        """Return whether the broker that receives the requests of `send` supports this request."""
         with self._locked():
             return self._any().supports(request)
 

@@ -23,8 +23,8 @@ these states include the records of partition tags-0 at offsets 0 to 10. The spo
 continues at offset 11. So each record counts exactly once in the states.
 
 The next drawing shows a topology that counts the hashtags in the topic `tags`. Tuples move from left to right.
-The clock C of a snapshot contains one offset for each partition. The saved state "count-0 at C" includes
-exactly the records below the offsets in C:
+C is the clock of a snapshot. Of all tuples that count-0 receives, the saved state "count-0 at C" includes
+exactly those from records below the offsets in C:
     tags-0 ----> spout tags-0 --+--> bolt count-0 --+
                                 |                   +--> bolt topn-0 ---> sink console-0
     tags-1 ----> spout tags-1 --+--> bolt count-1 --+

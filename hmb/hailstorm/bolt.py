@@ -64,7 +64,7 @@ from hmb.hailstorm.monoids.windows import Sessions, Sliding, WindowsOf, session_
 from hmb.hailstorm.spout import EventTime
 
 Transform = Callable[[Any, Any], Iterable[Any]]  # takes a tuple and a state; returns the tuples to send
-Lift = Callable[[Any], Any]  # takes a tuple; returns the state that contains only this tuple
+Lift = Callable[[Any], Any]  # takes a tuple; returns the state of a bolt that has received only this tuple
 
 
 @dataclass(frozen=True)
@@ -94,7 +94,7 @@ class Bolt:
     transform   takes a tuple and the bolt's state; returns the tuples that the bolt sends
     key         takes a tuple; returns its key in the bolt's state. None if the bolt is declared without a key
     event_time  takes a tuple; returns its event time (ms since 1970). None if the bolt has no windows
-    combining   functions for senders that merge tuples with the same key before sending them to the bolt, or None
+    combining   functions with which senders merge tuples of the same key. None if senders send single tuples
     mistake     the text of a mistake in the declaration, or None. The topology raises an error with this text
 
     Invariant: if `combining` is not None, the bolt's state is a map with one state for each key.
@@ -119,8 +119,8 @@ class Bolt:
         """Return a bolt that merges its states with `monoid`, for example with `Sum()`.
 
         - `transform` takes a tuple and the bolt's state, and returns the tuples to send.
-        - `lift` takes a tuple, and returns the state that contains only this tuple. The default is the method `lift` of
-          `monoid`.
+        - `lift` takes a tuple, and returns the state of a bolt that has received only this tuple. The default is the
+          method `lift` of `monoid`.
 
         `monoid` must not be a monoid of windows, for example `Tumbling`: such a bolt needs `Bolt.windowed`.
         """

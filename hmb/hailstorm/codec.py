@@ -23,7 +23,7 @@ same type, the codec therefore writes the type only once. It then writes all val
 `join`, which is much faster.
 
 A column begins with the number of its values (count). If the column is not empty, one letter (kind) and the
-content follow. The kind determines the content:
+content follow. This list shows the content for each kind, in the order of its parts:
     b h i q   ints of 1, 2, 4 or 8 bytes each, big-endian: the smallest width that is enough for all ints
     d         floats of 8 bytes each, big-endian
     s         strings: the length of each string in characters (as a column), the size of the whole text in
@@ -31,7 +31,7 @@ content follow. The kind determines the content:
     y         byte strings: the length of each byte string in bytes (as a column), the sum of these lengths, and
               the bytes
     t         tuples of n items: the number n, and n columns; column i contains item i of each tuple
-    v         all other values: before each value, a byte (tag) shows the type of this value
+    v         all other columns, such as mixed types: before each value, a byte (tag) shows the type of this value
 
 For example, the codec encodes the dict {"sun": 2, "fog": 1} as 1 + 2 + 4 + 7 + 4 = 18 bytes. On the left, each
 letter and each number is one byte:

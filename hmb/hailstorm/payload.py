@@ -10,8 +10,8 @@ the tuples from the offsets 0 to 9 of tags-0, but no later tuples of tags-0.
 
 One record can lead to several tuples at a sink: a bolt can return several tuples, and a topology can have several
 paths. Four values therefore identify a tuple: its partition, its offset, its path and its *number*. The path names
-the nodes that made the tuple. The number contains one position for each node of the path. For example, the number (0,
-2) means: the first output of the first node, then the third output of the second node.
+the nodes that made the tuple. The number contains one index for each node of the path. For example, the number
+(0, 2) means: the first output of the first node, then the third output of the second node.
 
 If a tuple is replayed, it has the same identity as before. A sink can therefore recognize the tuple, and overwrite
 its earlier output instead of adding a second one.
@@ -34,8 +34,8 @@ The low water mark contains one offset for each partition: all later tuples of t
 or above these offsets.
 
 For example, a snapshot contains offsets 0 to 9 of a partition. When the marks of all senders are at least 10,
-all tuples from these offsets have arrived. So even a sender without tuples sends a `Payloads` object with its
-mark.
+all tuples from these offsets have arrived. The receiver needs the marks of all senders, so even a sender
+without tuples sends a `Payloads` object with its mark.
 
 Source: Hailstorm, chapter 3.3, "Spouts", and chapter 3.4.2, "Low Water Mark".
 """
@@ -71,8 +71,8 @@ class Payloads:
     - `path` contains the names of the nodes that made the tuples, for example ("tags", "count").
     - `offsets` contains one offset for each tuple: the offset of the record from which the tuple comes. These
       offsets are in ascending order.
-    - `numbers` contains one item for each tuple, with one index for each node of `path`. For this path, (0,
-      2) means: from the first output of `tags`, `count` made this tuple as its third output.
+    - `numbers` contains one item for each tuple, with one index for each node of `path`. For this path,
+      (0, 2) means: from the first output of `tags`, `count` made this tuple as its third output.
     - `numbers` is None if every node made exactly one output from each input.
     - `mark` contains one offset for each partition. All later tuples of this sender come from records at or
       above these offsets.

@@ -49,8 +49,7 @@ class Spout:
     convert           takes a record; returns a tuple, or None if the topology does not need the record
     offset            the position at which the spout begins if no snapshot exists: "earliest" or "latest"
     isolation_level   "read_committed" or "read_uncommitted"
-    dead_letters      the topic that receives a record if `convert` fails for it; with None, the failure stops the
-                      topology
+    dead_letters      the topic that receives a record if `convert` fails; if None, the failure stops the topology
     event_time        takes a tuple; returns its event time in ms since 1970. Use None in a topology without windows
     allowed_lateness  how late a record may be, in ms; see below
     idle_after        seconds; after this time without records, the event-time watermark ignores the partition

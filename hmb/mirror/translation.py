@@ -13,17 +13,16 @@ For example, a consumer group has committed offset 5 at the source. If the recor
 target, the group continues there at offset 4.
 
 A partition *keeps* its offsets if each record has the same offset in the copy as at the source. For
-example, the partition and its copy have records at all offsets from 7 to 99. These records form one *run*:
+example, the partition and its copy have records at all offsets from 7 to 99. These records form one run:
 source 7, target 7, 93 records.
 
-In a run, source and target offsets grow by one from record to record. If the mirror writes in transactions,
-each transaction's marker uses an offset only in the copy, so it ends the run. A partition can have thousands of
-runs.
+If the mirror writes in transactions, each transaction adds a marker to the copy. The marker uses an offset only
+in the copy, so it ends a run. A partition can have thousands of runs.
 
 A mirror keeps at most MAX_RUNS runs of a partition. If there are more, the mirror forgets every second run in
 the older half. Each forgotten run leaves a *gap* between two other runs.
 
-In a *gap*, the mirror has forgotten the exact offsets of the records in the copy, so it counts records. For
+In a gap, the mirror has forgotten the exact offsets of the records in the copy, so it counts records. For
 example, a gap begins at the source offset 500, and a group has committed offset 560. The source has 40 records
 with offsets from 500 to 559. In the copy, the group continues after the first 40 records of the gap (see
 `groups`).
@@ -31,8 +30,8 @@ with offsets from 500 to 559. In the copy, the group continues after the first 4
 If the mirror cannot count the records of a gap, the consumer group continues at the start of the gap. The group
 then reads some records again, but misses none.
 
-A mirror saves a partition's runs (series of copied records) as text in an offset commit. This text must be
-short, so MAX_RUNS limits the number of runs.
+A mirror saves a partition's runs as text in an offset commit. This text must be short, so MAX_RUNS limits the
+number of runs.
 
 The command `hmb restore` uses the class `Translation` for the offsets of a backup (cli/backup/renumbering.py).
 The command does not save its runs as text, so it keeps all of them.

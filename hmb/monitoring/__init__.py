@@ -17,7 +17,7 @@ and the state contains a `PositionInfo` with lag 71. The column `lag` of `hmb st
 ten seconds (sampling.py). The broker computes the rest of the state only when a program requests the state.
 
 *Limits.* While `collect` copies the broker's state, the broker continues its work. A `BrokerState` can
-therefore contain values from slightly different times, some milliseconds apart.
+therefore contain values from different times, some milliseconds apart.
 
 Read in this order:
 1. `state.py`         defines what a state contains

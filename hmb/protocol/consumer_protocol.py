@@ -19,9 +19,9 @@ the members. Each assignor has its own layout for these bytes. In the user data 
 lists the partitions that it owned before the rebalance. There are two versions of this layout, but the bytes
 contain no version number. A reader therefore tries to decode the newer layout first, and then the older layout.
 
-With the cooperative assignor, Java clients also write user data into a subscription: only the member's
-generation (an int32). From version 2 on, a subscription has a separate field for the generation. A reader
-therefore needs this user data only in versions 0 and 1.
+The user data of the cooperative assignor contains only the member's generation (an int32). From version 2 on, a
+subscription has a separate field for the generation. A reader therefore needs this user data only in versions 0
+and 1.
 
 Source: ConsumerProtocolSubscription.json, ConsumerProtocolAssignment.json, KIP-429 (owned partitions), KIP-792
 (generation), KIP-881 (racks), KIP-54 and KIP-341 (user data of the sticky assignor).

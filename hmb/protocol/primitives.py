@@ -380,9 +380,9 @@ def _decode_uuid(buffer: memoryview, position: int) -> tuple[UUID, int]:
     return UUID(bytes=bytes(buffer[position:end])), end  # UUID raises ValueError for fewer than 16 bytes.
 
 
-# SIZED maps the name of a type to a function. In an encoded value of such a type, the length comes first. The string
-# "ab" is `00 02 61 62` in old versions of a message, and `03 61 62` in new versions. Each function takes the codec for
-# the length as a parameter, and returns the codec for the type.
+# SIZED maps the name of a type to a function, for types whose encoded values begin with their length. Older and newer
+# versions of a message encode a length in different ways. Each function therefore takes the codec for the length, and
+# returns the codec for the type.
 SIZED = {"string": string, "bytes": bytestring, "records": records}
 # FIXED maps the name of a type to its codec, for types whose encoded values all have the same size. For example, an
 # int32 has 4 bytes.

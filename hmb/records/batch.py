@@ -61,9 +61,8 @@ class RecordBatch(NamedTuple):
 
     - `size` is at least 61 bytes, the size of a header. `parse` refuses a smaller batch.
     - `view` begins with the header. If the buffer ends inside the batch, `view` has fewer than `size` bytes.
-    - Call `check` before you rely on the fields. After `check`, `view` has exactly `size` bytes.
-    - After `check`, `records_count` is at most `last_offset_delta` + 1. If compaction has removed records,
-      `records_count` is smaller.
+    - Call `check` before you rely on the fields. After `check`, `view` has exactly `size` bytes, and
+      `records_count` is at most `last_offset_delta` + 1 (smaller if compaction has removed records).
     """
 
     base_offset: int

@@ -9,14 +9,13 @@ If tombstones (records without a value) remain in a batch, the new batch gets a 
 after which compaction may remove the tombstones. Filtering stores this time in the header, in place of the
 base timestamp (KIP-534).
 
-Each record stores its timestamp as a difference to the base timestamp of the batch. When filtering changes
-the base timestamp, it computes a new difference for each record. It encodes the records again instead of
-copying their bytes.
+When filtering changes the base timestamp, it computes a new difference for the timestamp of each record. It
+encodes the records again instead of copying their bytes.
 
 For example, a batch has the base timestamp 1000 ms. It stores a tombstone's timestamp, 1020 ms, as the
 difference 20. Compaction may remove the tombstone after the time 86,000 ms. Filtering writes this time into the
-header field of the base timestamp. The tombstone's timestamp stays 1020, so the new difference is 1020 - 86,000
-= -84,980.
+header field of the base timestamp. The tombstone's timestamp stays 1020 ms, so the new difference is
+1020 - 86,000 = -84,980.
 
 Compaction decodes only the key of a record, and checks whether the record has a value. Compaction does not decode the
 value and the headers, so it also works for a record with damaged headers.

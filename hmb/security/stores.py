@@ -152,7 +152,8 @@ class TlsSettings:
 def check_pem_type(setting: str, type: str) -> None:
     """Raise TlsSettingError if `type` is neither empty nor PEM.
 
-    A key store or trust store in a setting must be PEM text.
+    `setting` is the name of the setting that contains `type`, such as `ssl.keystore.type`. If another setting contains
+    the text of a store, and not the path of its file, the text must be PEM.
     """
     if type.upper() not in ("", "PEM"):
         raise TlsSettingError(

@@ -23,8 +23,8 @@ query reads 3,600 records.
 
 The records in a log can be out of order, because producers set the timestamps. For example, a query needs the
 records before 12:00. The log contains a record of 12:05, and after it a record of 11:58. If the query ended at
-12:05, it would miss the record of 11:58. The query ends early only with the option `maxLateness`, which limits
-how late a record can be.
+12:05, it would miss the record of 11:58. A query with an upper limit for the timestamp therefore ends early only
+with the option `maxLateness`.
 
 Only the user knows how late a record can be. With the filter `timestamp < '12:00'` and the option
 `maxLateness=10m`, the reader stops before the first record of 12:10 or later. If the broker sets the timestamps

@@ -17,8 +17,8 @@ Mechanism: each call of the function `load` is a *load*. A load divides the new 
 A run contains one range of offsets for each partition. All ranges of a run together contain about
 `records_per_run` offsets (by default, 10 million). The load writes each run into its own folder in DIR.
 
-First, `load` locks DIR, and deletes the folders of runs that earlier calls did not commit. The folder of each
-committed run contains a *manifest*: a file with the start and end offset of the run in each partition. `load`
+First, a load locks DIR, and deletes the folders of runs that earlier loads did not commit. The folder of each
+committed run contains a *manifest*: a file with the start and end offset of the run in each partition. The load
 continues at the end offsets in the newest manifest.
 
 A load writes the records and the manifest of run 3 into the folder `DIR/_tmp-00000003`, and syncs these files

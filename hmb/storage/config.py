@@ -94,7 +94,7 @@ class LogConfig:
         return None
 
     def draw_jitter_ms(self) -> int:
-        """Return a random time (ms). A log starts a new segment when `segment.ms` minus this time has passed.
+        """Return a random time (ms). A log starts a new segment when `max_segment_ms` minus this time has passed.
 
         Without this random time, logs that were created at the same time would all start new segments at the same time.
         """

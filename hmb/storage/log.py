@@ -75,7 +75,7 @@ class Log:
 
     - Each batch has greater offsets than the batches before it.
     - All records below the recovery point are on disk, and `recovery_point <= log_end_offset`.
-    - All closed segments are on disk. After a crash, `flush_if_due` syncs closed segments that may not be on disk.
+    - All closed segments are on disk. After a crash, this is certain only after the next `flush_if_due`.
     - `log_start_offset <= last_stable_offset <= high_watermark = log_end_offset`. These offsets never decrease.
     """
 

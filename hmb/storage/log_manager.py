@@ -17,8 +17,7 @@ is 12,000. With a manifest, the broker checks only the active segment, 16042. Wi
 8021 and 16042, because both end after offset 12,000.
 
 If a state file is damaged, the broker logs an error, and starts without the information in this file:
-- Without the recovery points and the manifest (the list of all segments), the broker must check all segments
-  after a crash.
+- Without the recovery points and the manifest, the broker must check all segments after a crash.
 - Without the log start offsets, each log starts at its first segment. So records deleted by clients may become
   readable again.
 - Without the leader epochs of a log, the broker reads the newest epoch from the batches of the log.

@@ -105,10 +105,10 @@ def _aborted_in(
 
 
 def _indexed_offset(segment: Segment, position: int) -> int | None:
-    """Return the last offset of the batch that the offset index finds for `position`.
+    """Return the last offset of the first indexed batch at or after `position`, a byte position in the log file.
 
-    The number `position` is a byte position in the log file. The index finds its first batch at or after this
-    position. Return None if no such batch exists, or if the index entry does not match the log.
+    A batch is indexed if the offset index has an entry for it. Return None if no such batch exists, or if the entry
+    does not match the log.
     """
     entry = segment.offset_index.at_or_after(position)
     if entry is None:
@@ -117,7 +117,7 @@ def _indexed_offset(segment: Segment, position: int) -> int | None:
         header = parse_batch(segment.file.read(HEADER_PEEK, entry.position))
     except KafkaError:  # The index entry is damaged.
         return None
-    return header.last_offset if header.last_offset == entry.offset else None  # If they differ, the entry is damaged.
+    return header.last_offset if header.last_offset == entry.offset else None
 
 
 def aborted_transactions(segments: Sequence[Segment], offset: int, end_offset: int) -> Iterator[AbortedTransaction]:

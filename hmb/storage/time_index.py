@@ -11,7 +11,7 @@ An entry `(t, o)` means that no record of the segment up to offset `o` has a tim
 example, the entries are `(1000, 50)` and `(2000, 120)`, and a client asks for the time 1500. All records up to
 offset 50 are older, so the broker scans the log from offset 50.
 
-About every `index.interval.bytes` bytes, the broker adds an entry to the offset index. If the segment has a new
+About every `index.interval.bytes` bytes, the broker adds an entry to the offset index. If the segment then has a new
 greatest timestamp, the broker also adds an entry to the time index. When the broker closes the segment, it
 ensures that the time index ends with an entry for the greatest timestamp.
 

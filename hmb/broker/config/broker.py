@@ -91,7 +91,7 @@ KAFKA_DEFAULTS_OF_ALIASES = {"node.id": None, "log.dir": "/tmp/kafka-logs"}
 # network/staged.py the code for "staged".
 THREADING = ("connection", "staged")
 # These names have a lower priority than the other names of the same settings. The broker reads their values first, and
-# later values replace them. For example, if a user sets both, log.dirs replaces log.dir.
+# later values replace them. For example, log.dirs replaces log.dir if a user sets both.
 OVERRIDDEN = [*TIMES, "log.dir"]
 
 

@@ -22,9 +22,9 @@ exceed the budget.
 For example, a request exceeds the budget of 16 MB, and takes 100 MB. All other requests together take at most
 16 MB, so the total is at most 116 MB.
 
-The last 8 MiB of the memory budget are reserved for requests of at most 1 MiB, a producer's default limit. So
-small requests usually do not wait for slow clients with larger requests. Only one larger request at a time may
-use the reserve.
+The last 8 MiB of the memory budget are reserved for requests of at most 1 MiB. By default, a producer sends no
+larger requests (`max.request.size`). So these small requests usually do not wait for clients that send larger
+requests slowly. Only one larger request at a time may take memory from the reserved part.
 
 A long poll is a Fetch request that waits for new records. A waiting request keeps its memory. If another request needs
 memory, the broker wakes all long polls, and answers them early. Their memory then becomes free.

@@ -51,8 +51,8 @@ OWN_SHAPE = CredentialShape(scram.SALT_SIZE, scram.DEFAULT_ITERATIONS)  # creden
 def shapes_of(credentials: Iterable[UserScramCredentialRecord]) -> dict[int, list[CredentialShape]]:
     """Return, for each SCRAM mechanism, the most frequent shapes of its credentials (at most MAX_SHAPES).
 
-    A shape is a number of iterations and a salt length. Kafka's tools make salts of random lengths (numbers in
-    base 36). The function uses the length 0 for these salts, so that they do not create many shapes.
+    The function assumes that a salt of 20 to 26 digits and small letters is a number in base 36 from Kafka's tools.
+    All these salts get the `salt_size` 0, so that their different lengths do not create many shapes.
     """
     counts: dict[int, Counter[CredentialShape]] = {}
     for each in credentials:

@@ -64,8 +64,8 @@ SCRAM = StateTable(
 )
 # A function that returns the credential of a user. For an unknown user, the function invents a credential (decoys.py).
 Find = Callable[[ScramMechanism, str], ScramCredential]
-# A function that finds a token's credential. It returns a false credential for an unknown token, to hide which tokens
-# exist.
+# A function that returns the credential of a token. For an unknown token, the function invents a credential, so that
+# clients cannot find out which tokens exist.
 FindToken = Callable[[ScramMechanism, str], TokenCredential]
 
 

@@ -43,8 +43,8 @@ class StoredBatches:
 def read_batches(log: Log, offset: int, records: int, max_bytes: int, *, committed: bool) -> StoredBatches | None:
     """Return the offsets and the file positions of the next batches of a log.
 
-    The result extends from the batch with `offset` to the batch with `offset + records - 1`. If no batch contains
-    one of these offsets, the result contains the next batch instead.
+    The result begins with the batch that contains `offset`, and ends with the batch that contains
+    `offset + records - 1`. If one of these two batches does not exist, the next batch takes its place.
 
     The result is shorter if the segment ends earlier, or if more batches would exceed `max_bytes` bytes.
 

@@ -94,8 +94,8 @@ def describe_lag(
     """Return a group's lag in each partition with a committed offset, and in each of `partitions`.
 
     If `times` is true, the method looks for the first unread record of each partition in which the lag is not 0.
-    The result contains the timestamp of this record (`unread_since`). The method requests 64 KB of records from
-    each of these partitions.
+    The result contains the timestamp of this record (`unread_since`). Each request asks for up to 64 KB of
+    records from each of these partitions.
     """
     more = list_of_partitions(partitions)
     committed = list_group_offsets(brokers, group)
@@ -196,8 +196,9 @@ def _next_records(
     Return the partitions in which the search must continue, and the offsets at which it continues. The caller calls
     the function again until the result is empty.
 
-    Each call sends one Fetch request. If the first partition of the request has data, the broker always returns
-    some of the data. The search in the first partition therefore ends, or continues at a higher offset.
+    Each call sends one Fetch request, and makes progress in the first partition of the request. If this partition
+    has data, the broker always returns some of the data. The search in this partition therefore ends, or continues
+    at a higher offset.
     """
     asked = list(islice(wanted.items(), AT_ONCE))
     fetched = consumer.multifetch(PartitionFetch(*it, offset, FETCH_BYTES) for it, offset in asked)

@@ -27,8 +27,8 @@ Component = DescribeClientQuotasRequest.ComponentData
 class ClientQuotaEntity(NamedTuple):
     """The clients to which a quota applies: a user, a client id, both together, or an IP address.
 
-    A field that is None is not a part of the entity. For example, `ClientQuotaEntity(user="alice")` describes the
-    user alice with any client id. The empty string "" means the default entity, for example all users without a
+    A field that is None is not a part of the entity. For example, `ClientQuotaEntity(user="alice")` describes all
+    clients of the user alice. The empty string "" means the default entity, for example all users without a
     quota of their own.
     """
 
@@ -42,8 +42,7 @@ class ClientQuotaEntity(NamedTuple):
 
         Each element of `parts` contains a type and a name, for example the type "user" and the name "alice".
 
-        The name null means the default, for example all users who have no quota of their own. The method replaces the
-        name null by the empty string "".
+        In a response, the name null means the default entity. The method replaces null by the empty string "".
         """
         names = {part.entity_type: part.entity_name or "" for part in parts}
         return cls(*(names.get(type) for type in QuotaEntityType))

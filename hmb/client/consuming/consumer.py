@@ -250,7 +250,7 @@ class Consumer:
         return None
 
     def arrow_batches(self) -> Iterator[pyarrow.RecordBatch]:
-        """Yield records as Arrow columns. At the end that the setting `until` defines, close the consumer."""
+        """Yield records as Arrow columns, and close the consumer when reading ends (setting `until`)."""
         while not self.at_end:
             batch = self.poll_arrow(GROUP_CHECK_INTERVAL)
             if batch is not None:

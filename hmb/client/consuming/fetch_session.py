@@ -37,11 +37,11 @@ They were measured on a busy machine with two cores:
          1,000       33,066 / 47 bytes             29 /   4 ms              26 /   2 ms
 
 A consumer that waits for records sends two Fetch requests a second. If the consumer reads few partitions, these
-requests are small even without a session. A broker stores at most 1,000 sessions
-(`max.incremental.fetch.session.cache.slots`), so the consumer then uses no session.
+requests are small even without a session. In addition, a broker stores at most 1,000 sessions by default
+(`max.incremental.fetch.session.cache.slots`).
 
-A consumer uses a session with a broker only if it fetches at least 10 partitions (LEAST_PARTITIONS) from this
-broker. Otherwise, each request names all partitions and belongs to no session.
+A consumer therefore uses a session with a broker only if it fetches at least 10 partitions (LEAST_PARTITIONS)
+from this broker. Otherwise, each request names all partitions and belongs to no session.
 
 Limits: when a consumer closes its connections, it does not end its fetch sessions. The broker keeps these sessions,
 although nobody uses them any more. But a broker stores only a limited number of sessions. When it needs room for a new

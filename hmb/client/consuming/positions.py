@@ -1,4 +1,4 @@
-"""Stores a consumer's position in a partition: the next offset to return, and the next offset to fetch.
+"""Stores a consumer's position in a partition, and the partition's last error.
 
 A consumer's position in a partition contains two offsets:
     consumed      the offset of the next record that `poll` returns; a commit saves this offset

@@ -20,10 +20,9 @@ response contains the partitions that the member must own next.
 The code of the consumer is the same for the classic protocol and for the consumer protocol. `Consumer.poll`
 calls `GroupMembership.poll`. If the partitions of the consumer change, `GroupMembership.poll` calls these
 methods of the consumer:
-- `on_assigned` for new partitions.
-- `on_revoked` for partitions that the consumer must give up. The consumer still owns them, and can commit
-  their offsets.
-- `on_lost` for partitions that other consumers may already own.
+- `on_assigned`: the consumer gets new partitions.
+- `on_revoked`: the consumer must give up partitions. It still owns them, and can commit their offsets.
+- `on_lost`: the consumer has lost partitions. Other consumers may already own them.
 
 Read the modules in this order:
 1. `interface`: the settings and the identity of a member, and the callbacks of a rebalance.

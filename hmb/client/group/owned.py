@@ -4,9 +4,11 @@ Two members must never read the same partition. Before a member gives up a parti
 therefore calls the rebalance listener, which stops the reading. After this call, the member informs the
 coordinator.
 
-The methods of `OwnedPartitions` return a `ListenerCall`: it describes the next call of the rebalance listener.
+The methods of `OwnedPartitions` return a `ListenerCall`, which describes the next call of the rebalance
+listener. After the listener call, the method `call_finished` updates the member's partitions.
+
 For example, a member owns partitions a1 and a2, and its new assignment is a0 and a1:
-    method call                    ListenerCall         partitions after the call
+    method call                    ListenerCall         partitions after the listener call
     revoke_all_except({a0, a1})    on_revoked({a2})     {a1}
     assign_all({a0, a1})           on_assigned({a0})    {a0, a1}
 """

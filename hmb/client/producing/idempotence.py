@@ -17,8 +17,7 @@ numbers 0 to 9. It therefore does not write the copy, and answers with the offse
 
 When the producer gives up a batch, two problems arise:
 
-- The producer has given up a batch, but the broker still expects the batch's sequence numbers. The broker
-  therefore rejects all later batches.
+- The broker still expects the sequence numbers of this batch. It therefore rejects all later batches.
 - A copy of the batch may still reach the broker. The broker then writes records for which the producer has
   already reported an error.
 

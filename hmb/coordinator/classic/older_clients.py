@@ -33,7 +33,7 @@ def requests_member_id(call: Call) -> bool:
 
 
 def without_assignment(response: JoinGroupResponse, call: Call, old_leader: str | None) -> JoinGroupResponse:
-    """Change a JoinGroup response to a restarted static member, so that the member assigns no partitions.
+    """Change the JoinGroup response for a restarted static member, so that the member assigns no partitions.
 
     The group already has an assignment. Without this change, a restarted leader would compute a new assignment.
     """

@@ -203,7 +203,7 @@ class ConsumerMember:
 
     @property
     def revocation_timeout(self) -> int | None:
-        """The time limit (ms) for giving up partitions, or None if the member may keep all its partitions.
+        """The time limit (ms) for giving up partitions, or None if the member has no partitions to give up.
 
         For a member that uses the classic protocol, the result is None, because other deadlines apply (deadlines.py).
         """

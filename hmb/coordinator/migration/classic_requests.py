@@ -22,8 +22,7 @@ within its rebalance timeout (the join deadline). The coordinator asks for this 
    case, only a JoinGroup request can start the computation of the target assignment.
 
 For example, a member with a cooperative assignor owns the partitions 0 and 1 in epoch 7. The member's target
-assignment for epoch 8 contains only partition 0. The generation in these requests and responses is the
-member's epoch:
+assignment for epoch 8 contains only partition 0. The member sends these requests and receives these responses:
     Heartbeat, generation 7         REBALANCE_IN_PROGRESS: the target has changed
     JoinGroup, owns {0, 1}          generation 7: the member must give up partition 1 first
     SyncGroup, generation 7         the assignment {0}

@@ -7,9 +7,9 @@ A *share-partition* is one partition that one share group reads. It has two offs
 A record is *in flight* if its offset is at or above the share-partition start offset, and below the next
 offset.
 
-The share group has finished all records below the share-partition start offset. The broker must still deliver
-all records at or above the next offset. Each record in between has a delivery state (states.py) and a
-delivery count.
+The delivery of all records below the share-partition start offset is complete. The group has not yet delivered
+any record at or above the next offset. Each record in between has a delivery state (states.py) and a delivery
+count.
 
 Neighboring records often have the same state and the same count. `InFlightRecords` stores such records
 together, as one *run*. In this example, there are three runs, and each record has been delivered once:
@@ -108,8 +108,8 @@ class InFlightRecords:
     Invariants:
     - The runs are sorted, do not overlap, and leave no gap. Together, they contain the offsets from
       `start_offset` to `next_offset` - 1.
-    - The first run is Available or Acquired, because `start_offset` is the offset of the first unfinished record.
-      A record is finished when its state is Acknowledged or Archived.
+    - The first run is Available or Acquired, because `start_offset` is the offset of the first record whose
+      delivery is not complete. The delivery of Acknowledged and Archived records is complete.
     - Only a run in the state Acquired has a member and a deadline.
     """
 

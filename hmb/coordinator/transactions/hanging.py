@@ -5,9 +5,8 @@ committed records cannot read past the first open transaction of a log. It waits
 marker. If the disk later loses this marker, the transaction is open again. The coordinator does not write the marker
 again, so the consumer waits forever.
 
-At each start, the broker compares the open transactions of all logs with the state of the coordinator. A
-transaction *hangs* if it is open in a log, but not in the coordinator's state. The broker writes a new marker
-for each hanging transaction:
+At each start, the broker compares the open transactions of all logs with the state of the coordinator. For
+each hanging transaction, the broker writes a new marker into the log:
 - If the coordinator's state shows that the transaction was committed, the marker is COMMIT. The broker also
   compares the epochs in the log and in the state, to check that both belong to the same transaction
   (`_is_committed`).

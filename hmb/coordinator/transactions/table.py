@@ -29,9 +29,9 @@ class TransactionEntry:
     # logs.
     #
     # A thread that holds this lock may append records to a log. Most appends do not wait for the disk. An append waits
-    # for a sync if the setting `flush.messages` requires it, or if the log starts a new segment.
-    # If too many files are open, an append waits until the broker has closed one file. If this file has unsynced bytes,
-    # the broker first syncs them.
+    # for a sync if the setting `flush.messages` requires it, or if the log starts a new segment. If too many files are
+    # open, an append waits until the broker has closed one file. If this file has unsynced bytes, the broker first
+    # syncs them.
     lock: threading.Lock = field(default_factory=threading.Lock)
     transition_ended: threading.Condition = field(init=False)  # wakes the threads that wait for the end of a transition
 

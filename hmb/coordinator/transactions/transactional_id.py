@@ -207,11 +207,13 @@ class Transaction(NamedTuple):
         """Decide to commit or to abort the transaction.
 
         A producer that has received no response repeats EndTxn. If the transaction has already ended with the
-        same decision, the method changes nothing. It raises these errors:
+        same decision, the method changes nothing.
+
+        The method raises these errors:
 
         - CONCURRENT_TRANSACTIONS: the coordinator has made the same decision, but has not written all markers
           yet.
-        - INVALID_TXN_STATE: the coordinator has made the opposite decision, or no transaction is open. With
+        - INVALID_TXN_STATE: the coordinator has made the opposite decision, or no transaction is open. But with
           transaction version 2 (KIP-890), a producer can abort without an open transaction.
         - INVALID_PRODUCER_ID_MAPPING: the producer id is wrong.
         - PRODUCER_FENCED: the epoch is wrong.

@@ -36,8 +36,8 @@ Hailstorm restores the states from a snapshot, but it cannot restore this dict. 
 the dict again. To find this mistake, the check calls `convert`, `lift` and `transform` twice with the same argument. It
 reports a problem if the second result differs from the first. If both results are equal, it cannot find the mistake.
 
-**Late tuples.** A tuple is late if the bolt has already closed all windows of the tuple. Spouts drop records
-with old event times, but do not know which windows are closed. Tuples can therefore be late.
+**Late tuples.** A tuple is late if the bolt has already closed all windows of the tuple. A spout drops
+records with old event times, but a tuple can still be late at a bolt.
 
 In a real run, a partition can have no records for a while. A bolt then closes windows without waiting for this
 partition. The next tuples of the partition can therefore be late.

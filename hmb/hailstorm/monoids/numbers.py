@@ -100,7 +100,7 @@ class Mean(Monoid[tuple[int, int]]):
 
 
 class Max(Monoid[Any]):
-    """The largest value, for values that can be sorted, for example numbers. None is the empty state."""
+    """The largest value, for values with a total order, for example ints. None is the empty state."""
 
     def empty(self) -> None:
         return None
@@ -115,7 +115,7 @@ class Max(Monoid[Any]):
 
 
 class Min(Max):
-    """The smallest value, for values with a total order. None is the empty state."""
+    """The smallest value, for values with a total order, for example ints. None is the empty state."""
 
     def merge(self, a: Any, b: Any) -> Any:
         if a is None or b is None:

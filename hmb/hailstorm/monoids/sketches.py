@@ -151,8 +151,9 @@ class CountMin(MapOf):
 class Quantiles(MapOf):
     """Estimates the quantiles of numbers, for example the median.
 
-    The sketch only counts the numbers in intervals, called *buckets*. Let g be (1 + error) / (1 - error). Bucket i
-    of the positive numbers contains the numbers above g**(i-1) and up to g**i.
+    The sketch does not store the numbers. It counts the numbers in each of many intervals, called *buckets*. Let
+    `error` be the allowed relative error, and let g be (1 + error) / (1 - error). Bucket i of the positive numbers
+    contains the numbers above g**(i-1) and up to g**i.
 
     For each number x in bucket i, the sketch uses the value 2 * g**i / (g + 1). The relative error of this value is
     at most `error`. For example, if `error` is 0.5, g is 3. The value for the numbers above 3 and up to 9 is 4.5.

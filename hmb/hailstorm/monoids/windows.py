@@ -63,7 +63,7 @@ class WindowsOf(MapOf):
     def by_window(self, state: dict[Any, Any]) -> dict[Any, Any]:
         """Return the windows of a state as a dict: start (ms) -> content.
 
-        `Sessions` uses (key, first time, last time) instead of the start.
+        `Sessions` uses (key, first event time, last event time) instead of the start.
         """
 
 

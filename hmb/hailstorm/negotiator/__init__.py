@@ -12,9 +12,10 @@ picture of the state machine from this table.
 HMB takes a snapshot in the same four steps as the Hailstorm paper. But a snapshot of the paper can contain too
 many tuples. HMB corrects this error with an additional phase.
 
-Suppose that a snapshot must include only offsets 0 to 9 of a partition. The snapshot's clock contains offset
-10. In the Hailstorm paper, the spouts resume before all bolts know the clock. A bolt can therefore add the
-tuple at offset 10 to the snapshot. After a crash, a spout sends this tuple again, and the bolt counts it twice.
+Suppose that a snapshot must include only offsets 0 to 9 of a partition. The snapshot's clock contains the
+offset 10. In the Hailstorm paper, the spouts resume before all bolts know the clock. A bolt can therefore add
+the tuple at offset 10 to the snapshot. After a crash, a spout sends this tuple again, and the bolt counts it
+twice.
 
 HMB has a phase that the Hailstorm paper does not have: SpoutsPaused(clock). The clock contains one offset for
 each partition, and the snapshot includes only records below these offsets. Each processor that saves snapshots
@@ -29,9 +30,9 @@ this example it chooses C1, and the spouts send all records above C1 again:
     C1, C2          C1             C1
 
 When all processors have saved their snapshots at a clock, the negotiator records in the snapshot store that
-this clock is *complete*. After a crash, the topology restarts at the newest clock at which every processor has
-a snapshot. This clock is usually complete. In one case, the negotiator has not recorded it yet: all processors
-had saved their snapshots just before the crash.
+this clock is *complete*. The clock at which a topology restarts is usually complete, but not always. For
+example, a crash can happen after all processors have saved their snapshots, but before the negotiator records
+the clock.
 
 Suppose that the newest complete snapshot covers the records at the offsets 0 to 9 of a partition. No restart
 begins from an older snapshot, so no restart repeats the outputs of these records. A sink can therefore write

@@ -199,9 +199,8 @@ class BoltMachine:
     ) -> Any:
         """Merge the rows of a batch into `state`, and return the new state.
 
-        A row is (key, state of all tuples with this key). The method appends each row's outputs to `results`.
-        While the bolt saves a snapshot, `base` is the saved state, and `transform` receives `base` and `state`
-        merged.
+        A row is (key, state of all tuples with this key). The method appends each row's outputs to `results`. The
+        parameter `base` has the same meaning as in `_apply`.
         """
         monoid = self.bolt.monoid
         state = monoid.absorb(state, monoid.from_value(dict(rows)))

@@ -7,9 +7,10 @@ The spout of a partition therefore also computes a *time mark*: the spout sends 
 before this mark. Only the spout can do this, because only the spout reads all the partition's records in order.
 The spout uses these definitions:
     newest             the latest event time of all records that the spout has read from the partition
-    allowed lateness   how many ms before `newest` a record may be
+    allowed lateness   how many ms the event time of a record may be before `newest`
     time mark          newest - allowed lateness
-    late record        a record before the time mark; the spout drops and counts it, and logs a warning
+    late record        a record whose event time is before the time mark; the spout drops late records, counts
+                       them, and logs a warning
 
 Whether a record is late depends only on the earlier records of the same partition. It does not depend on other
 partitions, or on the speed of the processors. In every replay, the spout therefore drops the same late records.

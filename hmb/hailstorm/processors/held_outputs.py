@@ -7,9 +7,9 @@ A snapshot is *complete* when every processor has saved its state. After a crash
 the records in the newest complete snapshot. It never repeats the outputs of these records, so the sink can
 write the outputs.
 
-A sink saves in each snapshot the outputs that it holds back, if their records are part of the snapshot. For
-example, a snapshot contains offsets 0 to 9, and the sink holds back the output for offset 9. After a crash, the
-bolts continue at offset 10, and do not send this output again. Without the snapshot, this output would be lost.
+In a snapshot at C, a sink saves the outputs below C that it still holds back. For example, a snapshot contains
+offsets 0 to 9, and the sink holds back the output for offset 9. After a crash, the bolts continue at offset 10,
+and do not send this output again. Without the snapshot, this output would be lost.
 
 In this example, a snapshot contains only offsets 0 to 9 of a partition. A sink receives the output t for
 offset 9 and the output u for offset 10. The rows show the events in order of time:
@@ -62,7 +62,7 @@ class HeldOutputs:
         """Return a new object without the outputs below `clock`.
 
         An output comes from a record of one partition. The output is below `clock` if the record's offset is smaller
-        than the partition's offset in `clock`. Without an offset for the partition, the output is not below `clock`.
+        than the partition's offset in `clock`. If `clock` does not contain the partition, the output is not below it.
         """
         return self._select(clock, is_included=False)
 

@@ -1,10 +1,10 @@
 """The sink's state machine: writes each tuple at once, or holds it back until a complete snapshot includes it.
 
-Like a bolt, a sink saves snapshots. Each snapshot contains the outputs that are not written yet, and one offset
-for each partition. The sink has written all outputs of records below these offsets.
+Like a bolt, a sink saves snapshots. Each snapshot contains the outputs that the sink has not written yet, and
+one offset for each partition. The sink has written all outputs of records below these offsets.
 
-For example, a snapshot includes offsets 0 to 9 of a partition. The sink has written the outputs of offsets 0 to
-4. It saves the outputs of offsets 5 to 9, and the offset 5.
+For example, a snapshot includes offsets 0 to 9 of a partition. The sink has already written the outputs of
+offsets 0 to 4. It saves the outputs of offsets 5 to 9, and the offset 5.
 
 If a sink writes each output on arrival, its snapshot is empty. The snapshot store saves it together with one
 offset for each partition. So even a topology without bolts can start again at these offsets.

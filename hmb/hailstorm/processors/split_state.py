@@ -46,8 +46,7 @@ class SplitState:
     def __init__(self, bolt: Bolt) -> None:
         self.a: Any = bolt.monoid.empty()
         self.b: Any = None
-        # True while the bolt saves a snapshot. The field `b` (the state of the newer tuples) does not show this,
-        # because in a bolt without state, `b` is always None.
+        # The field `b` cannot replace `is_frozen`: in a bolt without state, `b` is None even during a save.
         self.is_frozen = False
         self.clock: Clock | None = None
         self.closed = NO_TIME
@@ -74,8 +73,8 @@ class SplitState:
         """Begin a snapshot at `clock`. Drop the windows that end at or before the event time `watermark`.
 
         After a crash, the topology reads the records after the snapshot again. The windows of these records must still
-        be open. The bolt therefore drops windows only in this method: all spouts are paused, and `watermark` does not
-        depend on these records yet.
+        be open. The bolt therefore drops windows only in this method: during the call, all spouts are paused, so
+        `watermark` does not depend on these records yet.
         """
         if self._windows is not None and watermark > self.closed:
             self.closed = watermark

@@ -136,10 +136,10 @@ class ProcessorThread(threading.Thread):
     # -- the four steps
 
     def _next_work(self) -> Callable[[], None] | None:
-        """Return a function that does the next task, or None if there is no task.
+        """Return a function that does the next work of this processor, or None if there is no work.
 
-        The task processes the next item from the mailbox. If the mailbox is empty, the task of a running spout
-        reads records. For other processors, the method waits at most IDLE_TIMEOUT seconds for an item.
+        The work is to process the next item from the mailbox. If the mailbox is empty, a running spout reads records
+        instead. In all other cases, the method waits at most IDLE_TIMEOUT seconds for an item.
         """
         machine = self._participant.machine
         reads = isinstance(machine, SpoutMachine) and machine.is_flowing and self._failure is None

@@ -12,7 +12,7 @@ from hmb.protocol.schema import Request, Response, Struct
 
 
 class ReadShareGroupStateRequest(Request, api_key=ApiKey.READ_SHARE_GROUP_STATE, versions="0", flexible="0+"):
-    """The partitions whose state in a share group the sender requests, and their current leader epochs."""
+    """The share-partitions whose state the leader requests, each with the partition's current leader epoch."""
 
     class ReadStateData(Struct):
         class PartitionData(Struct):

@@ -14,18 +14,18 @@ A *wrapper* is a message whose value is a compressed message set. The codec of a
 in the set are the *inner messages*. The offset of a wrapper is the offset of its *last* inner message. A reader
 that needs only greater offsets can skip the wrapper without decompressing it.
 
-A v1 wrapper usually has the greatest timestamp of the messages in its compressed set. With
+A v1 wrapper usually has the greatest timestamp of its inner messages. With
 `message.timestamp.type=LogAppendTime`, the broker writes its own time only into the wrapper. Readers use this
-time for all messages in the set.
+time for all inner messages.
 
-In a compressed set of messages v0, each message contains its offset in the log. To write these offsets, the
-broker must decompress the set and compress it again. In a set of messages v1, the producer gives the messages
-the relative offsets 0, 1, 2 and so on (KIP-31). The broker keeps these offsets, so it does not need to compress
-the set again.
+In a v0 wrapper, each inner message contains its offset in the log. To write these offsets, the broker must
+decompress the set and compress it again. In a v1 wrapper, the producer gives the inner messages the relative
+offsets 0, 1, 2 and so on (KIP-31). The broker keeps these offsets, so it does not need to compress the set
+again.
 
-For example, a v1 wrapper (a compressed message) contains three messages with the relative offsets 0, 1 and 2.
-The wrapper has the offset 102, which is the log offset of its last message. The log offsets of the three
-messages are therefore 100, 101 and 102.
+For example, a v1 wrapper contains three inner messages with the relative offsets 0, 1 and 2. The wrapper has
+the offset 102, which is the log offset of its last inner message. The log offsets of the three inner messages
+are therefore 100, 101 and 102.
 
 The classes `Message` and `RecordBatch` have properties with the same names, so other code can use a message in the same
 way as a batch. If a message is a wrapper (it contains a compressed message set), it is like a batch of several records.

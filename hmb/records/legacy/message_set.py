@@ -199,8 +199,8 @@ def _assign_like_the_first(result: AssignedMessages) -> int:
 
     Two tricks make this function fast:
 
-    - The CRC of a message covers the bytes from the magic to the end of the value. The bytes before the value are
-      the same in all messages. The function computes the CRC of these bytes only once.
+    - The CRC of a message covers the bytes from the magic to the end of the value. The bytes from the magic up
+      to the value are the same in all messages. The function computes the CRC of these bytes only once.
     - An offset has eight bytes. Eight slice assignments write the offsets of all messages: one for the first bytes
       of all offsets, one for the second bytes, and so on.
     """

@@ -146,7 +146,7 @@ def deliver_once(options: SinkOptions, job: str, batch_id: int, task: int, batch
 
     - An earlier run of the task has written other rows for this batch. With `failOnChangedRows=false`, the function
       adds the new rows to the topic instead.
-    - The task has already written a batch with a greater number. `failOnChangedRows` is ignored.
+    - The task has already written a batch with a greater number. `failOnChangedRows=false` does not prevent this.
 
     Also raises UndeliveredError, KafkaError.
     """

@@ -27,9 +27,8 @@ time, it has found the last record with this key. It adds the key to a set, and 
 The second pass keeps a dirty record only if its offset is in the list: it is the last record with its key. The
 second pass drops a clean record if its key is in the set, because a later (dirty) record has the same key.
 
-The setting `log.cleaner.dedupe.buffer.size` limits the memory for the keys and offsets of *dirty* (not yet
-compacted) records. If the memory is too small, a round of compaction includes only the oldest dirty records.
-The newer records wait for a later round.
+The setting `log.cleaner.dedupe.buffer.size` limits the memory for this set and this list. If the memory is too
+small, a round includes only the oldest dirty records. The newer dirty records wait for a later round.
 
 A batch can contain records that compaction cannot read, although the CRC of the batch is correct. For example, before
 the topic was compacted, a producer wrote records with wrong lengths, or more than MAX_BATCH_RECORDS records in one

@@ -281,7 +281,7 @@ class _Loading:
     def _check_next(self, number: int, end_offset: int, following: int) -> None:
         """Check that the segment ends at the offset `following`, where the next segment begins.
 
-        If offsets between the two segments are lost, append batches that contain these offsets, but no records.
+        If offsets between the two segments are lost, call `_fill`, so that clients can read past these offsets.
         """
         segment = self.segments[number]
         if end_offset > following:

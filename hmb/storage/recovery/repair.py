@@ -6,7 +6,7 @@ called a *hole*, because there are usually intact batches before and after them.
     file      [ 0..4 ][ 5..9 ][ ?????? ][ 12..13 ]         a hole: offsets 10 and 11 are lost
     repaired  [ 0..4 ][ 5..9 ][ 10..11, no records ][ 12..13 ]
 
-The broker replaces a hole (damaged bytes) in one of three ways. It tries them in this order:
+The broker replaces a hole in one of three ways. It tries them in this order:
 1. *The original batch.* The CRC of a batch does not cover the offset, the length and the magic (the format
    version). The broker writes the expected values into these fields. For example, the expected offset follows
    the last offset before the hole. If the batch then has a correct CRC, no record is lost.
@@ -259,7 +259,7 @@ class HoleSearch:
         """Return the position and the content of the next intact batch whose offset is correct, or None.
 
         The CRC of a batch does not cover the offset, so a batch with a wrong offset can look intact. The search accepts
-        a batch under two conditions:
+        a batch only if it meets both conditions:
 
         - The batch ends at or after `next_offset`, and the segment can contain its offsets.
         - If another intact batch follows, that batch has greater offsets.

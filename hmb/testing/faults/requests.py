@@ -87,7 +87,7 @@ class Fault:
         """Whether the broker must know all partitions of a Fetch request to simulate this fault.
 
         In a fetch session, a Fetch request names only some partitions. If this property is true, the broker uses no
-        fetch session with clients that the fault selects. Their requests then name all partitions.
+        fetch session with a client whose requests this fault can change. These requests then name all partitions.
         """
         return self.topic is not None or self.error is not None
 

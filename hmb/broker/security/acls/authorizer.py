@@ -109,12 +109,12 @@ class Authorizer:
 
     @property
     def may_remember(self) -> bool:
-        """Whether the function `guard_produce` may add a permission to the set `writable`.
+        """Whether the function `guard_produce` may add a client and a topic to the set `writable`.
 
-        The permission allows a client to write to a topic. For later Produce requests of this client to this topic,
-        `guard_produce` skips the check of the ACLs.
+        The client may write to this topic. For later Produce requests of this client to this topic, `guard_produce`
+        skips the check of the ACLs.
 
-        The value is False if `writable` contains MAX_DECISIONS or more permissions.
+        The value is False if `writable` contains MAX_DECISIONS or more items.
 
         The value is also False at the log level DEBUG. At this level, each check writes a line to the log, so
         `guard_produce` must not skip a check.

@@ -14,12 +14,11 @@ merges both responses:
     the handler, for partition 0      responses [a: [index 0, error 0]]
     `merge` makes one response        responses [a: [index 0, error 0], [index 1, error 6]]
 
-For each refused item of the request, `refuse` creates one item in the response. For example, the list
-`topic_data` of a Produce request corresponds to the list `responses` of its response.
+For each refused item of the request, `refuse` creates one item in the corresponding list of the response. For
+example, the list `topic_data` of a Produce request corresponds to the list `responses` of its response.
 
 Two corresponding lists can have different names, so `refuse` compares the fields of their items. In this
-example, the items of both lists have a field for a topic's name (`identities.py`), so the lists belong
-together.
+example, the items of both lists have a field for a topic's name (`identities.py`).
 
 Clients look for some errors only in certain fields of a response. Therefore `refuse` follows three rules:
 - It writes an error in WHOLE_RESPONSE_ERRORS only into the error field of the whole response.

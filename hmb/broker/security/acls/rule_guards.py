@@ -34,10 +34,9 @@ from hmb.protocol.schema import Response
 Answer: TypeAlias = Any  # a response, a Deferred, or None
 Handle = Callable[[Any, RequestContext], Answer]
 Guard = Callable[[Any, RequestContext, Access, Handle], Answer]
-# The broker can refuse a request of these APIs. If an object in the response then has an error code, the lists of
-# objects inside it are empty. For example, a refused group in an OffsetFetch response of version 8 has an error code
-# and an empty list of topics. In versions 0 and 1, only partitions have error codes, so the list of topics is not
-# empty.
+# If the broker refuses a whole request of these APIs, each object with an error code in the response has only empty
+# lists of objects. For example, each group in an OffsetFetch response of version 8 has an error code and an empty list
+# of topics. In versions 0 and 1, only partitions have error codes, so the list of topics is not empty.
 WITHOUT_ITEMS = {
     *(ApiKey.OFFSET_FETCH, ApiKey.OFFSET_DELETE, ApiKey.LEAVE_GROUP, ApiKey.ADD_PARTITIONS_TO_TXN),
     *(ApiKey.SHARE_FETCH, ApiKey.SHARE_ACKNOWLEDGE, ApiKey.ALTER_SHARE_GROUP_OFFSETS),

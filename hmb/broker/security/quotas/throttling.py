@@ -7,8 +7,7 @@ the connection: it reads no request from this connection until the time is over:
     request -> handler -> response with throttle_time_ms=5000 -> nothing is read for 5 s -> next request
 
 The broker has a table that contains a handler for each API. If a quota limits an API, the table contains a
-wrapper instead of the API's handler. The wrapper calls the handler, and throttles clients that exceed the
-quota.
+wrapper instead of the API's handler.
 
 An API without a quota has no wrapper, so its requests cause no additional work. When an administrator changes
 the quotas, the broker updates the table.

@@ -62,9 +62,11 @@ class RateWindow:
     """A sliding window: it counts what a client has used in the last seconds.
 
     The window adds up all values of one second in a *sample*, and keeps the last 11 samples (by default). The
-    client has to wait for the *throttle time*. This time is 0 if the following formula gives a negative number:
+    client has to wait for the *throttle time*:
 
         throttle time = sum of all samples / quota - covered time
+
+    If the result is negative, the throttle time is 0.
 
     The *covered time* is the time since the oldest sample began, plus 1 s for each of the 11 samples that has not
     begun yet. A new client can therefore send many bytes at once.
@@ -107,14 +109,10 @@ class RateWindow:
         return max(0, round(time_at_quota - self._covered_ms(now_ms)))
 
     def _covered_ms(self, now_ms: int) -> int:
-        """Return the covered time: the time (ms) that the samples of the window cover.
+        """Return the covered time (ms). The docstring of the class defines this time.
 
-        A window consists of samples, for example 11 samples of 1 s. A sample that has not begun yet counts as a full
-        sample.
-
-        For example, the first sample has just begun and covers 0 s. The ten other samples count as 10 s, so the covered
-        time is 10 s. With a quota of 1,000 bytes/s, a new client can therefore send 10,000 bytes at once without a
-        delay.
+        For a new client, the covered time is 10 s (with 11 samples of 1 s). With a quota of 1,000 bytes/s, this client
+        can therefore send 10,000 bytes at once without a delay.
         """
         elapsed = now_ms - self.samples[0].start_ms
         missing = self.size.samples - 1 - elapsed // self.size.sample_ms

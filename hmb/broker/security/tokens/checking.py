@@ -12,7 +12,7 @@ verify. If the broker accepted HS256, it would verify the token with the public 
 anybody could sign a token with it.
 
 An *unsecured* token has no signature, and its `alg` is `none`. Kafka offers unsecured tokens for tests. HMB
-accepts them only if the setting `sasl.server.callback.handler.class` contains Kafka's class for unsecured
+accepts them only if the setting `sasl.server.callback.handler.class` names Kafka's handler for unsecured
 tokens (oauth_settings.py).
 
 Source: RFC 7515, RFC 7519, RFC 8725.

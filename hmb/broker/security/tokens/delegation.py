@@ -216,8 +216,8 @@ class DelegationTokens:
         credential = self._credentials.get((mechanism, token_id))
         if credential is None:
             # In a SCRAM login with a token id, the broker sends a salt to the client. The salt must not show whether a
-            # token with this id exists. If no token has the id, the broker sends the salt of the invented credential
-            # `unknown`. If a token has the id, the broker therefore uses the same salt.
+            # token with this id exists. If no token has the id, the broker sends the salt of the decoy `unknown`. If a
+            # token has the id, the broker therefore uses the same salt.
             salt, password = unknown.salt, base64.b64encode(self.hmac_of(token)).decode()
             salted = scram.salted_password(mechanism, password, salt, unknown.iterations)
             credential = scram.credential_of(mechanism, salted, salt, unknown.iterations)
