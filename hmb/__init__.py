@@ -81,7 +81,7 @@ The Produce tour consists of the functions that handle a Produce request, in the
 In step 1 of the Produce tour, `AcceptedConnection._serve` runs in a thread. `Server` starts one thread for each
 connection (`broker/network/server.py`).
 
-In step 3 of the Produce tour, `Dispatcher.begin` first checks the client's login
+In step 3 of the Produce tour (listed above), `Dispatcher.begin` first checks the client's login
 (`broker/security/login.py`). It then decodes the request, calls the handler, and encodes the response.
 
 To decode a request, `ServerConnection.receive` (step 4 of the Produce tour) finds the request's class by the
@@ -159,16 +159,16 @@ calls `ServerConnection.respond` (step 9).
 In step 9 of the Fetch tour, `ServerConnection.respond` encodes the fields of the response
 (`protocol/schema.py`). It then adds four bytes with the length of the response (`protocol/framing.py`).
 
-After step 9 of the Fetch tour, the dispatcher returns the encoded response to `AcceptedConnection._serve`
-(`broker/network/connection.py`). `AcceptedConnection._serve` calls `ResponseQueue.send` (step 10).
+After step 9 of the Fetch tour (listed above), the dispatcher returns the encoded response to
+`AcceptedConnection._serve` (`broker/network/connection.py`). This method calls `ResponseQueue.send` (step 10).
 
 A Fetch response contains records, but usually no function of the broker reads the bytes of these records. In step 5 of
 the Fetch tour (the list above), `Segment.read` returns a `FileRegion` (`storage/files/virtual.py`). A `FileRegion`
 stores the position of the records in a file, and their size in bytes.
 
-The handler of Fetch puts the `FileRegion` into the field `records` of the response. The encoder
-(`protocol/primitives.py`) does not replace it by bytes. In step 11, `_send_region` asks the kernel to send this
-part of the file.
+The handler of Fetch puts the `FileRegion` into the response's field `records`. The encoder
+(`protocol/primitives.py`) does not replace the region by bytes. In step 11 of the Fetch tour, `_send_region`
+asks the kernel to send the region.
 
 JoinGroup and SyncGroup belong to the *classic* group protocol, in which a member of the group assigns the
 partitions. In the new protocol (KIP-848), the broker assigns the partitions.
@@ -299,11 +299,12 @@ these steps. You do not need them when you read the code for the first time:
 
 The docstring of `client/producing/accumulator.py` lists the three cases in which a batch of a producer is *due*.
 
-A producer has a queue of batches for each partition, and one sender thread for each broker. A new queue does
-not belong to a sender yet. Its first batch is *due* when the producer must send the batch, for example because
-the batch is full. The router thread then *seals* the batch, so that it accepts no more records. The router
-looks up the partition's leader in the metadata (`client/metadata.py`), and gives the queue to the sender thread
-for this broker. Later batches are sealed when they are full, or when the sender takes them.
+A producer has a queue of batches for each partition, and one sender thread for each broker. The producer's
+*router* thread waits until the first batch of a new queue is *due*: the producer must send this batch, for
+example because the batch is full. The router thread then *seals* the batch, so that it accepts no more records.
+The router thread looks up the partition's leader in the metadata (`client/metadata.py`), and gives the queue to
+the sender thread for the leader. Later batches are sealed when they are full, or when the sender thread takes
+them.
 
 Before its first batch, an idempotent producer requests a producer id (`client/producing/idempotence.py`).
 

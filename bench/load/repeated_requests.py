@@ -149,8 +149,10 @@ def first_exchange(client: socket.socket, request: Request, version: int) -> byt
     """Send a request until its response contains no error. Return the encoded request.
 
     The partitions of a new topic have no leader for a short time. During this time, the response contains one of
-    the errors in TRANSIENT, and the function sends the request again. Raises PeerFailed if these errors do not end
-    within NEW_TOPIC_TIMEOUT seconds, and for any other error at once.
+    the errors in TRANSIENT, so the function sends the request again.
+
+    Raises PeerFailed if such an error still occurs after NEW_TOPIC_TIMEOUT seconds. Any other error raises
+    PeerFailed at once.
     """
     protocol, stream = ClientConnection("load"), client.makefile("rb")
     deadline = time.monotonic() + NEW_TOPIC_TIMEOUT

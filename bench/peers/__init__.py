@@ -13,10 +13,10 @@ Read in this order:
 2. `hmb_broker`      HMB's broker, of this installation or of another checkout
 3. `kafka_43`, `kafka_082`  two releases of Kafka; `jars` finds their jars, and `fetch` downloads them
 4. `chosen`          the brokers that the user chooses with the options of a benchmark
-5. `topics`          create, alter and delete topics on any of these brokers
+5. `topics`          create, alter and delete topics
 6. `resources`       CPU time and memory of a process
-7. `program`         runs a client program, and returns its output, its CPU time and its memory
-8. `empty_broker`    a broker that discards records: the highest rate that a broker in Python can reach
+7. `program`         runs a client program, and returns its output, CPU time and memory
+8. `empty_broker`    a broker that discards records, and so shows the highest rate of a broker in Python
 """
 
 from ..errors import PeerFailed, PeerUnavailable

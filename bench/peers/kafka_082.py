@@ -78,9 +78,9 @@ class Kafka082(Peer):
     def ready(self) -> bool:
         """Return whether the broker answers requests and is registered in ZooKeeper.
 
-        The broker answers requests before it is registered, but clients cannot create topics until it is. A client
-        cannot see the registration: while no topic exists, the Metadata response of Kafka 0.8.2 lists no brokers. This
-        method therefore asks ZooKeeper.
+        The broker answers requests before it is registered, but clients cannot create topics before the registration.
+        A client cannot see the registration: if no topic exists, the Metadata response of Kafka 0.8.2 lists no
+        brokers. The method therefore asks ZooKeeper.
         """
         return brokers_known(self.port) is not None and self._is_registered()
 

@@ -160,7 +160,7 @@ def draw_curve(panel: Axes, points: Mapping[float, Distribution], **style: Any) 
 
 
 def _ranges(points: Mapping[float, Distribution]) -> list[list[float]]:
-    """Return two lists for matplotlib: the distances of the minima and of the maxima from the medians."""
+    """Return two lists with a number for each point: median minus minimum, and maximum minus median."""
     return [
         [each.median - each.minimum for each in points.values()],
         [each.maximum - each.median for each in points.values()],

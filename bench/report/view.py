@@ -101,8 +101,8 @@ class SampleView:
     def tables(self, samples: Sequence[Sample]) -> list[Table]:
         """Return one table for each group of samples with the same title.
 
-        If a table compares brokers or clients, a second table can follow. It summarizes the ratios, for example HMB's
-        rate divided by Kafka's rate. It follows if the samples contain several tasks or at least ROUNDS_FOR_VERDICT
+        If a table compares brokers or clients, a second table summarizes the ratios, for example HMB's rate divided by
+        Kafka's rate. The method adds the second table only for several tasks, or for at least ROUNDS_FOR_VERDICT
         rounds.
         """
         found: list[Table] = []
@@ -216,14 +216,13 @@ class SampleView:
 
 
 def _verdicts(column: Column, found: dict[str, Distribution]) -> list[str]:
-    """Return two texts: in which tasks a broker was always better than the reference, and always worse.
+    """Return the tasks in which a broker won every round, and the tasks in which it lost every round.
 
     For example, the broker is HMB, and the reference is Kafka. The dict `found` maps each task to its ratios: HMB's
     rate divided by Kafka's rate in each round.
 
-    The first text names the tasks in which HMB was better than Kafka in every round. The second text names the
-    tasks in which HMB was worse in every round. Both texts leave out tasks with fewer than ROUNDS_FOR_VERDICT
-    rounds.
+    The first returned text names the tasks in which HMB won every round. The second text names the tasks in which
+    HMB lost every round. Both texts leave out tasks with fewer than ROUNDS_FOR_VERDICT rounds.
     """
     complete = {cell or "yes": ratio for cell, ratio in found.items() if len(ratio.values) >= ROUNDS_FOR_VERDICT}
     higher = [cell for cell, ratio in complete.items() if ratio.minimum > 1]

@@ -74,9 +74,9 @@ VIEW = SampleView(
 
 
 def compact(broker: peers.Peer, original: Original, warm_up: Original) -> dict[str, float]:
-    """Copy the logs `original` and `warm_up` into the data directory of a broker, which then compacts both.
+    """Measure how a broker compacts the log `original`. Return the results.
 
-    Return the figures of the compaction of `original`.
+    The function copies both logs to the broker. The broker compacts `warm_up` before the measurement.
     """
     with broker:
         topics.create(broker.bootstrap, TOPIC, {LAG: FOREVER})

@@ -181,8 +181,8 @@ def _check(found: Workspace, exercise: Exercise) -> list[Result]:
 def _show_error(result: Result, first: int, number: int) -> None:
     """Show why requirement `number` fails, and the last lines that the student's code has printed.
 
-    `first` is the number of the first requirement with the same error. If `first` is lower than `number`, the
-    output names requirement `first` instead of repeating the error.
+    `first` is the lowest number of a requirement with the same error. If requirements 2 and 5 have the same error,
+    the output for requirement 5 only names requirement 2.
     """
     error = result.error or "" if first == number else f"the same error as for requirement {first}"
     click.echo("      " + error.replace("\n", "\n      "))

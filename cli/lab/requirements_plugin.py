@@ -57,8 +57,8 @@ SHORT.maxstring = SHORT.maxother = 60
 SHORT.maxlist = SHORT.maxdict = 8
 STARTING_EVENTS = {"os.fork", "os.forkpty", "os.posix_spawn", "os.system", "subprocess.Popen"}
 # These functions change files. Python reports each call as an audit event with the arguments of the call. Each number
-# is the index of an argument: the path of a changed file. For example, os.rename("a", "b") removes the path "a"
-# (argument 0) and creates the path "b" (argument 1).
+# is the index of an argument that contains the path of a changed file. For example, os.rename("a", "b") removes the
+# path "a" (argument 0) and creates the path "b" (argument 1).
 WRITING_EVENTS = {
     "os.remove": (0,), "os.rename": (0, 1), "os.rmdir": (0,), "os.mkdir": (0,), "os.truncate": (0,), "os.link": (1,),
     "os.symlink": (1,), "os.chmod": (0,), "os.chown": (0,), "shutil.rmtree": (0,),

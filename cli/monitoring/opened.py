@@ -1,8 +1,9 @@
 """The detail tables of `hmb top`: a partition's segments, a group's members, an API's slow requests.
 
-In `hmb top`, the user opens a row with Enter. The command then shows the inner rows: for example, the members of the
-opened group. Each row was made from a part of the broker's state, for example from the state of one group. The row also
-contains this part, under the key `PART` (views.py). The functions of this module make the inner rows from it.
+In `hmb top`, the user opens a row with Enter, for example to see the members of a group.
+
+Under the key `PART` (views.py), an opened row contains a part of the broker's state, for example the state of one
+group. From this part, the functions of this module make the rows that the command then shows.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """The choices that a user of `hmb top` makes with the keyboard, and the table that shows the result.
 
-A `Screen` shows a list, for example all groups, or one opened row of this list, for example the members of one group.
-For each of these tables, the `Screen` remembers the column by which the table is sorted, the filter and the selected
-row. `press` changes these choices, and `table` returns the rows. Neither method uses a terminal, so a test can press
-keys and look at the table.
+A `Screen` shows one table: a list, for example all groups, or the details of one row, for example the members
+of one group. For each table, the `Screen` remembers the filter, the selected row, and the column by which the
+rows are sorted. `press` changes these choices, and `table` returns the rows. Neither method uses a terminal, so
+a test can press keys and look at the table.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class ScreenTable(NamedTuple):
 
 
 class Screen:
-    """The choices of the user of `hmb top`: the view, and the sorting, filter and selected row of each table."""
+    """The user's choices in `hmb top`: the view, and for each table the sorting, filter and selected row."""
 
     def __init__(self, view: str) -> None:
         self.view = view

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 TIMEOUT = 30  # seconds
 State: TypeAlias = dict[str, Any]  # the JSON of hmb.monitoring.state.BrokerState
-# If the broker's state lacks data about individual requests, `state["missing"]` maps this name to the reason.
+# If the broker's state lacks data about individual requests, the reason is in `state["missing"]["single requests"]`.
 SINGLE_REQUESTS = "single requests"
 
 

@@ -136,10 +136,10 @@ NUMBER_MODIFIERS: dict[str, Callable[[int], bytes]] = {
 
 @dataclass(frozen=True)
 class Piece:
-    """One field of a record that a format prints. For example, `%v{hex}` prints the value as hexadecimal digits.
+    """One field of a record in an output format. For example, `%v{hex}` is the value in hexadecimal.
 
-    `hmb consume` converts the whole format to a template for Python's operator `%`. In this template, `directive` is
-    the placeholder for the field: `%d` for a number, or `%b` for bytes.
+    `hmb consume` converts the whole format to a template for Python's operator `%`. The attribute `directive` is
+    the field's placeholder in this template: `%d` for a number, or `%b` for bytes.
     """
 
     directive: bytes

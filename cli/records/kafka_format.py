@@ -42,7 +42,10 @@ def is_true(name: str, text: str) -> bool:
 
 
 def kafka_format(properties: Iterable[tuple[str, str]]) -> tuple[RecordFormat, bytes]:
-    """Convert properties of kafka-console-consumer to a format. Return the format and the text to print for a null."""
+    """Convert properties of kafka-console-consumer to a format.
+
+    Return the format, and the text for a null key or value.
+    """
     switches, texts = {"print.value": True}, dict(TEXTS)
     for name, text in properties:
         if name in SWITCHES:

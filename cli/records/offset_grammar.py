@@ -4,8 +4,8 @@ The option `-o` has these forms:
     start          from the oldest record
     end            only records that are written from now on
     12             from offset 12
-    +12            from the offset of the oldest record plus 12
-    -12            from the end of the log minus 12 offsets
+    +12            from 12 offsets after the oldest record
+    -12            from 12 offsets before the end of the log
     12:40          the offsets 12 to 39, or fewer if the log ends earlier
     :40            all offsets up to 39, or fewer if the log ends earlier
     12:end         from offset 12 to the end that the log has when the command starts

@@ -1,9 +1,9 @@
 """The options of every command that talks to a cluster: `-b`, `-X` and `--config`.
 
-The decorator `client_options` adds the options `-b`, `-X` and `--config` to a command. The command receives their
-values as one `ClientConfig`. The settings have the same names as in Kafka, and `hmb.client.settings` describes them. A
-file of settings for Kafka's own tools can be used unchanged. If HMB's clients do not have a setting, the command
-ignores the setting and prints a warning with the most similar name.
+The decorator `client_options` adds the options `-b`, `-X` and `--config` to a command. The command receives the
+values of these options as one `ClientConfig`. The settings of HMB's clients have Kafka's names
+(`hmb.client.settings`), so a file for Kafka's own tools can be used unchanged. The command ignores a setting
+that HMB's clients do not have, and prints a warning. The warning suggests a setting with a similar name.
 
 The value of a setting can come from `-X`, from the file of `--config`, or from the current profile. `-X` takes
 precedence over the file, and the file takes precedence over the profile. The module `profiles` explains where a command

@@ -13,9 +13,9 @@ contains. These first bytes of the frame are called the *head*.
 If a message is a response that contains addresses of brokers, the stream waits until it has received the whole
 response. Only then can the stream change the addresses.
 
-`hmb sniff` shows each request before its response. When a stream receives the last byte of a request, it first
-shows the request. Only then does it return this byte, and the proxy sends the byte to the broker. The broker
-needs the whole request, so it cannot answer earlier.
+`hmb sniff` shows each request before its response. When a stream has received the last byte of a request, it
+shows the request, and then returns this byte to the proxy. The proxy sends the byte to the broker. The broker
+cannot answer earlier, because it needs the whole request.
 
 Three rules limit what a stream keeps and shows:
 - A stream keeps at most MAX_KEPT bytes of a frame. If a frame is larger, the stream returns the other bytes
@@ -193,12 +193,12 @@ class _FrameStream(ABC):
 
     @abstractmethod
     def _show_frame(self, wire: memoryview) -> bytes | memoryview:
-        """Show a complete frame, and return its bytes.
+        """Show a frame whose bytes have all arrived, and return its bytes.
 
-        `wire` contains the bytes of the frame, but at most the first MAX_KEPT bytes.
+        `wire` contains the frame, or only the first MAX_KEPT bytes of a larger frame.
 
-        If `_is_held` is true, the stream has not passed on the frame yet, and will pass on the returned bytes. The
-        method may replace addresses of brokers in the returned bytes.
+        If `_is_held` is true, the stream passes on only the bytes that this method returns. In these bytes, the method
+        may have replaced addresses of brokers.
 
         If `_is_held` is false, the stream passes on the received bytes unchanged, and ignores the returned bytes.
         """

@@ -137,11 +137,11 @@ class Proxy:
     def _address_of(self, broker: Address, is_only: bool, here: Address) -> Address:
         """Return the address at which the client can reach `broker` through the proxy.
 
-        The proxy has one listener for each broker, and opens it when it is needed for the first time. The returned
-        address consists of the host of `here` and the port of this listener. `here` is the address of the proxy to
-        which the client is connected, so the client can reach this host.
+        `here` is the address of the proxy to which the client is connected. The returned address consists of the host
+        of `here` and the port of the proxy's listener for `broker`. If the proxy has no such listener yet, the method
+        opens one.
 
-        If the proxy already has MAX_LISTENERS listeners, it opens no other one. The method then returns the broker's
+        If the proxy already has MAX_LISTENERS listeners, the method opens no new listener, and returns the broker's
         own address.
         """
         with self._lock:

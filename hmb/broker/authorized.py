@@ -4,8 +4,8 @@ A response can contain a number that shows the client's permitted operations. Fo
 one number for each topic. Each bit of the number stands for one operation, and is 1 if the client may perform this
 operation.
 
-This module defines three numbers that permit all operations: TOPIC_OPERATIONS, GROUP_OPERATIONS and
-CLUSTER_OPERATIONS. A handler writes one of these numbers into its response, without checking any ACLs.
+In the numbers TOPIC_OPERATIONS, GROUP_OPERATIONS and CLUSTER_OPERATIONS, the bit of every possible operation is
+1 (permitted). A handler writes one of these numbers into its response, without checking any ACLs.
 
 A response can contain a number with one bit for each operation. Without an authorizer, this number stays
 unchanged. With an authorizer, a *guard* (a function, see security/acls/guards.py) checks the ACLs, and sets

@@ -89,9 +89,9 @@ class BrokerContext:
             raise KafkaError(ErrorCode.SECURITY_DISABLED, "No Authorizer is configured.")
 
     def on_topics_deleted(self, ids: Mapping[str, UUID]) -> None:
-        """Make the coordinators of groups, transactions and share groups remove their data about deleted topics.
+        """Remove the data about deleted topics from the coordinators of groups, transactions and share groups.
 
-        `ids` contains the name and the id of each deleted topic.
+        `ids` maps the name of each deleted topic to the topic's id.
         """
         self.groups.on_topics_deleted(ids)
         self.transactions.on_topics_deleted(ids)

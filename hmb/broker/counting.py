@@ -124,10 +124,9 @@ def _has_error(structs: Sequence[Any], fields: ErrorFields) -> bool:
 
 
 def error_fields(struct: type[Struct]) -> ErrorFields:
-    """Return which parts of a message have the field `error_code`.
+    """Return where a message has the field `error_code`: in the message itself, or in items of arrays.
 
-    `struct` is the class of a message, or of an array's items. The result also describes the items of all arrays
-    in `struct`.
+    `struct` is the class of a message or an array item. The result includes arrays inside items.
     """
     items = {name: field.item.struct for name, field in struct.fields.items() if field.item and field.item.struct}
     arrays = [(name, error_fields(item)) for name, item in items.items()]

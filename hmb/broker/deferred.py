@@ -8,10 +8,10 @@ may not be on disk yet, so the response must wait. The handler itself does not w
 Later, the thread of the connection calls `Deferred.result`. This function waits until the records are on disk,
 and returns the response.
 
-A `Deferred` is an object with a function `result`, which waits for the response and returns it. The connection
-needs the response as bytes, but the `Deferred` of a handler returns a response object. The dispatcher
-(dispatch.py) therefore wraps the handler's `Deferred` in another `Deferred`. The function `result` of the outer
-`Deferred` gets the response object from the inner `Deferred`, and encodes the object as bytes.
+A `Deferred` has a function `result`, which waits for the response and returns it. The `Deferred` of a handler
+returns the response as an object, but the connection needs bytes. The dispatcher (dispatch.py) therefore creates
+an outer `Deferred` around this inner `Deferred`. The outer `result` calls the inner `result`, and encodes the
+returned object as bytes.
 
 The thread of a connection can collect several deferred responses, and then call `Deferred.result` for each of
 them. The module network/gathering.py limits the number of collected responses.

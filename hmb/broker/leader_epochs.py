@@ -36,12 +36,12 @@ def check_epoch(known: int, log: Log) -> None:
 def set_divergence(partition: CachedPartition, log: Log, data: PartitionData) -> bool:
     """Return whether the client's records differ from this log (KIP-595).
 
-    The function compares the leader epoch of the client's last record with the epochs of the log. If the records
-    differ, the client must go back to an earlier offset. The function writes this offset and its epoch into the
-    response (`data`). The response then contains no records.
+    The function compares the leader epoch of the client's last record with the log's epochs. If the records differ,
+    the client must go back to an earlier offset. The function writes the earlier offset, and the epoch that ends at
+    this offset, into the response `data`. The response then has no records.
 
-    Raises OFFSET_OUT_OF_RANGE if the client's fetch offset is below the log start offset. Raises the same error if
-    the client's epoch is newer than all epochs of the log.
+    Raises OFFSET_OUT_OF_RANGE if the client's fetch offset is below the log start offset, or if the client's epoch
+    is newer than all epochs of the log.
     """
     end = log.epochs.end_of(partition.last_fetched_epoch, log.log_start_offset, log.log_end_offset)
     if end is None or partition.fetch_offset < log.log_start_offset:

@@ -13,9 +13,11 @@ size, and stops with an error, although the message does not exist.
 
 The broker converts the batches of a response one by one while it sends the response. So a response needs memory
 for only one batch at a time. If the client does not read, this batch stays in memory until the broker closes
-the connection (network/sending.py). MAX_CONVERSION_MEMORY limits the memory of all these responses together.
-The broker reserves memory for each partition of a response. If too little memory is free, it waits before it
-sends the first message of this partition.
+the connection (network/sending.py).
+
+MAX_CONVERSION_MEMORY limits the memory of all these responses together. Before the broker sends the messages of
+a partition, it reserves memory for the partition's largest batch. If too little memory is free, the broker
+waits.
 
 *Damaged batches.* If the first batch of a response is damaged, an old client gets the error CORRUPT_MESSAGE. If a
 later batch is damaged, the client gets the messages of all batches before it, without an error. Its next fetch then

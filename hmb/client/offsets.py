@@ -1,4 +1,4 @@
-"""Converts a description of an offset, for example "earliest" or a time, to the number of this offset.
+"""Finds the offset that an application describes, for example as "earliest" or as a time.
 
 An application can name an offset in these ways:
     "earliest", "latest"    the first offset of the log, and the offset after the last record
@@ -17,9 +17,11 @@ log. For a `read_committed` consumer, the end is the *last stable offset*: the f
 transaction, or the high watermark if no transaction is open.
 
 Brokers older than Kafka 0.10.1 support only version 0 of ListOffsets. They store no index of timestamps, but
-know when each segment file was last changed. If the client asks for a time (`AtTime`), such a broker finds the
-newest segment that was last changed at or before this time. The broker returns the first offset of this
-segment. From this offset on, a consumer reads some older records before it reaches the requested time.
+know when each segment file was last changed. For a time (`AtTime`), they return the first offset of the last
+segment that was not changed after this time.
+
+For example, segment A was last changed at 10:30, and the next one at 11:30. For 11:00, the broker returns the
+first offset of A. A consumer first reads older records.
 """
 
 from __future__ import annotations

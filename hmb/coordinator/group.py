@@ -105,7 +105,7 @@ class Group(Protocol):
 
     @property
     def is_unloaded(self) -> bool:
-        """Whether the group is not used any more. The broker calls `unload` when it stops or deletes the group."""
+        """Whether the broker no longer uses the group, because the method `unload` was called."""
 
     def resume(self, now: int) -> None:
         """Start the session of each member that has none, after the broker has restored the group from the journal."""

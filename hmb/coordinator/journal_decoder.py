@@ -9,10 +9,9 @@ The printed JSON contains the fields of a record in the order of Kafka's definit
 omits fields that the version of the record does not have, and tagged fields with their default value. Bytes appear as
 base64.
 
-A classic group stores the subscription and the assignment of each member as bytes. Their format depends on the
-protocol type of the group. The decoder knows only the format of the type "consumer", so for these groups the
-JSON shows the decoded fields. For all other types, and for bytes that cannot be decoded, it shows the bytes as
-base64.
+A classic group stores the subscription and the assignment of each member as bytes. The format of these bytes depends
+on the protocol type of the group. The decoder knows only the format of the type "consumer", and shows its fields.
+For all other types, and for bytes that it cannot decode, the decoder shows the bytes as base64.
 """
 
 from __future__ import annotations

@@ -10,9 +10,9 @@ comes first in this list (KIP-226):
 Some defaults of HMB differ from Kafka's defaults. For example, `max.connections` is 4,096 in HMB, and has no
 limit in Kafka.
 
-Tools compare a setting's value with Kafka's default. DescribeConfigs therefore returns Kafka's default as the
-default, and HMB's own default as a value that the user set at the broker's start. For the setting
-`max.connections`, these two values are 2,147,483,647 and 4,096.
+Tools compare a setting's value with Kafka's default. If HMB has another default, DescribeConfigs therefore
+returns Kafka's as the default, and HMB's as if a user had set it at the broker's start. For `max.connections`,
+Kafka's default is 2,147,483,647, and HMB's is 4,096.
 
 The file `configs.json` contains the values of settings that clients have set (store.py). Clients can alter only the
 settings that are declared as dynamic (broker.py).

@@ -42,9 +42,9 @@ def topic_entries(configs: Mapping[str, str], broker: DynamicConfig) -> Iterator
 
 
 def _default(key: ConfigKey, broker_name: str | None, broker: DynamicConfig) -> str | None:
-    """Return the value that a topic setting has if it was not set for the topic.
+    """Return the value that applies to a topic without a value of its own for the setting `key`.
 
-    If the broker has a setting with the same meaning, this value comes from the broker's setting.
+    If the broker has a setting with the same meaning, return the value of the broker's setting.
     """
     if key.field:
         return key.text(getattr(broker.current.log, key.field))

@@ -57,9 +57,9 @@ class ConfigKey(NamedTuple):
 
     @classmethod
     def of(cls, name: str, field: dataclasses.Field[Any]) -> ConfigKey:
-        """Return the declaration of the setting `name`, which is declared as a field of `LogConfig`.
+        """Return the declaration of the setting `name`.
 
-        `field` is this field of `LogConfig`.
+        The method reads the setting's default and metadata from `field`, a field of the class `LogConfig`.
         """
         key: ConfigKey = setting(name, field.default, **field.metadata)
         return key._replace(field=field.name)

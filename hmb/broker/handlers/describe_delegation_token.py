@@ -1,7 +1,7 @@
 """DescribeDelegationToken: list delegation tokens.
 
 Versions: 1-3; versions 2 and later use the flexible encoding (KIP-482).
-Permissions: none for own tokens; for others, DESCRIBE, or DESCRIBE_TOKENS on the owner.
+Permissions: none for own tokens; otherwise DESCRIBE on the token, or DESCRIBE_TOKENS on the token's owner.
 Behavior: the broker answers by these rules:
     - *Owners.* The field `owners` of the request is a list of principals. A token matches the request if one of
       these principals owns it, has created it or may renew it. If the list is null, all tokens match.

@@ -4,12 +4,12 @@ Versions: 0-2; all use the flexible encoding (KIP-482).
 Permissions: ALTER on the cluster.
 Behavior: in Kafka, a cluster can use a higher version of a feature after all its brokers were upgraded. HMB is
     a single broker, and the versions of its features never change. A request therefore succeeds only if it asks
-    for the present version of each feature that it names. Such a request changes nothing. All other requests
-    get INVALID_UPDATE_VERSION.
+    for the present version of each feature that it names. A successful request changes nothing. All other
+    requests get INVALID_UPDATE_VERSION.
 Version notes: in versions 0 and 1, a successful response contains a result for each feature. Version 2 has no
     such results.
-Left out: changing a feature to a lower version. Such a request gets INVALID_UPDATE_VERSION. A client can
-    therefore not disable features such as share groups or transaction version 2 (KIP-890).
+Left out: changing a feature to a lower version. A client cannot disable features such as share groups or
+    transaction version 2 (KIP-890), because the broker answers with INVALID_UPDATE_VERSION.
 """
 
 from __future__ import annotations

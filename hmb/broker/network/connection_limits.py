@@ -90,20 +90,21 @@ class ConnectionLimits:
     def reason_to_refuse(self, address: str, listener: str, address_limit: int) -> str | None:
         """Return why the server must refuse a new connection, or None if the server can accept it.
 
-        The server refuses a connection if the listener or the client's address already has too many. `address_limit` is
-        the largest number of connections from this address.
+        The server refuses a connection if the listener has reached its limit of connections, or if the client's address
+        already has `address_limit` connections.
         """
         if self._by_listener[listener] >= self._limits_of(listener).connections:
             return f"listener.name.{listener.lower()}.max.connections reached"
         return "max.connections.per.ip reached" if self._by_address[address] >= address_limit else None
 
     def delay_ms(self, listener: str, config: LimitsConfig) -> int:
-        """Return the time (ms) that a new connection must wait, or 0 if it can continue at once.
+        """Return the time (ms) that a new connection must wait, or 0.
 
-        If the rate of new connections is too high, the result is greater than 0. After this time, the server must call
-        the method for the same connection again.
+        The result is greater than 0 if the rate of new connections is too high. After the returned time, the server
+        must call the method again for the same connection.
 
-        The method counts a connection only when it returns 0. Without a limit for the rate, it counts nothing.
+        The method counts the connection only if the result is 0, so each connection counts once. Without a limit for
+        the rate, the method counts nothing.
         """
         rates = [(self._all, config.max_connection_rate), (self._windows[listener], self._limits_of(listener).rate)]
         limited = [(window, rate) for window, rate in rates if rate < INT32_MAX]

@@ -44,7 +44,7 @@ from hmb.broker.network.sending import send
 from hmb.protocol.api_keys import ApiKey
 from hmb.protocol.primitives import Part
 
-# If the newest response in a queue must wait for the disk, the broker sends at most 64 responses together.
+# If a connection's newest response waits for the disk, the broker can collect up to 64 responses before it sends them.
 MAX_DEFERRED = 64
 # A response is ready if it does not have to wait for the disk. The broker sends at most 4 ready responses together.
 MAX_READY = 4

@@ -125,7 +125,7 @@ class RequestMemory:
         return False
 
     def release(self, account: Account, size: int) -> None:
-        """Give `size` bytes of `account` back to the budget."""
+        """Release `size` bytes of memory that the request of `account` has taken."""
         with self._changed:
             self._used -= size
             if self._overdrawn is account:

@@ -10,8 +10,8 @@ three more things:
 - *It sets deadlines.* A new client must send its first request within a limited time. After the first part of a
   request, the client must send the rest within a limited time.
 
-The documentation contains a tour of a Produce request through the broker. From this module, the tour shows only the
-method `Requests.next`. On a first reading, you can skip the rest of the module.
+The tour of a Produce request (in `hmb/__init__.py`) contains only one method of this module, `Requests.next`. On
+a first reading, you can skip the rest of the module.
 """
 
 from __future__ import annotations

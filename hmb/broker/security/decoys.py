@@ -11,8 +11,9 @@ the salt of a decoy must also be a number in base 36.
 A decoy therefore gets the *shape* of a stored credential. The shape consists of the number of iterations and the
 kind of salt: random bytes of a certain length, or a number in base 36.
 
-Stored credentials can differ in their shape, for example in the number of iterations. The broker uses the
-user's name to select one of these shapes for a decoy. A name therefore gets the same shape in each login.
+Stored credentials can have different shapes, for example different numbers of iterations. For the decoy of an
+unknown user, the broker uses the user's name to select one of these shapes. A name therefore gets the same
+shape in each login.
 """
 
 from __future__ import annotations
@@ -68,10 +69,11 @@ def decoy(secret: bytes, mechanism: ScramMechanism, name: str, shapes: Sequence[
     During a login, a client sees the salt and the number of iterations. If these values changed between two logins
     with the same name, the client would know that the user does not exist.
 
-    A shape is a number of iterations and the length of a salt. The function uses the user's name to select one of
-    the shapes in `shapes`. A name always gets the same shape if `shapes` does not change. If a shape disappears
-    from `shapes`, only the names with this shape get another shape. If a shape is added, some names get the new
-    shape, and all other names keep their shape.
+    A *shape* is a number of iterations and the length of a salt. The function uses the user's name to select one of
+    the shapes in `shapes`. A name always gets the same shape if `shapes` does not change.
+
+    If the caller removes a shape from `shapes`, only the names with this shape get another shape. If the caller
+    adds a shape, some names get the new shape, and all other names keep their shape.
     """
     key = hmac.digest(secret, f"{mechanism}:{name}".encode(), "sha512")
     shape = max(shapes, key=lambda each: hmac.digest(key, repr(each).encode(), "sha256"))

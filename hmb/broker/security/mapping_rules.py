@@ -1,8 +1,8 @@
-r"""Rules that turn the name in a client's certificate into the name of a principal (`ssl.principal.mapping.rules`).
+"""Rules that turn the name in a client's certificate into the name of a principal (`ssl.principal.mapping.rules`).
 
-A certificate contains a *distinguished name*, such as `CN=alice,OU=Lab,O=Example,C=DE`. Without rules, this whole name
-is the name of the principal. A list of rules makes the name shorter. The first rule whose pattern matches the whole
-name applies:
+A certificate contains a *distinguished name*, such as `CN=alice,OU=Lab,O=Example,C=DE`. Without rules, this
+whole name is the name of the principal. A list of rules makes the name shorter. The broker applies the
+first rule that matches the whole name:
     RULE:^CN=(.*?),OU=.*$/$1/     the part after CN=, here `alice`
     RULE:^.*$/$0/L                the whole name in lower case; U means upper case
     DEFAULT                       the whole name

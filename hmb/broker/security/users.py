@@ -36,7 +36,8 @@ def upserted(
 ) -> UserScramCredentialRecord:
     """Return the record of a new credential.
 
-    Raises UNSUPPORTED_SASL_MECHANISM and UNACCEPTABLE_CREDENTIAL, with the same messages as Kafka.
+    Raises UNSUPPORTED_SASL_MECHANISM for an unknown mechanism, and UNACCEPTABLE_CREDENTIAL for any other invalid
+    argument.
     """
     check_user(name, mechanism)
     if iterations < scram.MIN_ITERATIONS:

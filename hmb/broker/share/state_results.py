@@ -72,7 +72,7 @@ def share_partition_results(
 
 
 class BegunChange(NamedTuple):
-    """A change of a share-partition's state that may not be on disk yet.
+    """A change of a share-partition's state that the broker has begun to write to disk.
 
     `queued` contains the records that the journal writes for this change. `result` is the share-partition's entry
     in the response.

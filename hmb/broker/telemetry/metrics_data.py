@@ -17,8 +17,8 @@ bytes. This module reads only the following fields. The number of each field is 
     attributes                    key (1), value (2)
     value                         one of string_value (1), int_value (3)
 
-For example, the bytes `0a 03 66 6f 6f` in a protobuf message contain field 1 with wire type 2. The value of the field
-has 3 bytes: the name "foo".
+For example, the bytes `0a 03 66 6f 6f` encode the name "foo". `0a` is 1 * 8 + 2: field 1 with wire type 2 (length and
+bytes). `03` is the length.
 
 Source: opentelemetry-proto, `opentelemetry/proto/metrics/v1/metrics.proto`; KIP-714.
 """

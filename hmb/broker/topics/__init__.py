@@ -14,7 +14,7 @@ Read in this order:
 2. `table.py`            the table of all topics: look-up by name and by id
 3. `registry.py`         all topics: creation, changes, deletion
 4. `store.py`            the file `topics.json`
-5. `interrupted_changes.py`  completes, at the next start, a change that a crash has interrupted
+5. `interrupted_changes.py`  completes unfinished changes when the broker starts after a crash
 
 You can skip these modules in a first reading:
 - `internal.py`          the topics that the broker uses for itself, such as `__consumer_offsets`

@@ -79,11 +79,12 @@ def finish_interrupted_changes(
 
 
 def _finish_deletions(logs: LogManager, stored: dict[str, StoredTopic]) -> list[Path]:
-    """Finish the deletions of topics that a crash interrupted. Return the directories, which are then empty.
+    """If a crash interrupted the deletion of topics, complete the deletion. Return the empty directories.
 
-    `stored` contains the topics in the file `topics.json`. The function removes the deleted topics from `stored`.
-    The caller writes `stored` to disk, and then removes the directories. Raises OSError, for example if a directory
-    cannot be renamed or a file cannot be deleted.
+    The function empties the directories of the deleted topics. It then removes these topics from `stored`, the
+    topics in `topics.json`. The caller must write `stored` to disk, and then remove the directories.
+
+    Raises OSError, for example if a file cannot be deleted.
     """
     deleted = trash.find(logs.directory)
     deleted_ids, names = {each.topic_id for each in deleted}, {each.name for each in deleted}

@@ -18,14 +18,16 @@ from hmb.uuids import encode_uuid
 
 
 class TopicTable:
-    """The topics of a broker. A thread that changes the table holds the lock of `Topics`. Readers take no lock.
+    """The topics of a broker.
+
+    A thread that changes the table holds the lock of `Topics`. Readers take no lock.
 
     - `_by_name` and `_by_id` contain the same topics.
     - `_by_metric_name` finds a topic by the name that Kafka's metrics use: the topic's name with `_` in place of
       each `.`.
-    - The topics `orders.eu` and `orders_eu` would have the same name in metrics, so this broker never creates both
-      of them. But another broker can have created both in the data directory. Then `_by_metric_name` contains only
-      one.
+    - The topics `orders.eu` and `orders_eu` would have the same name in metrics, so HMB never creates both topics.
+      If a different broker program has created both in the data directory, `_by_metric_name` contains only one
+      of them.
     """
 
     def __init__(self, topics: Iterable[Topic]) -> None:

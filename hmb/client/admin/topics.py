@@ -113,7 +113,10 @@ def create_topics(
 
 
 def delete_topics(brokers: Brokers, names: Iterable[str]) -> dict[str, KafkaError | None]:
-    """Delete topics with all their records. The result contains None for each deleted topic. Needs Kafka 0.10.1."""
+    """Delete topics and their records. The result contains None for each deleted topic.
+
+    Kafka brokers need version 0.10.1 or later.
+    """
     wanted = list_of_names("topics to delete", names)
     request = DeleteTopicsRequest(timeout_ms=brokers.timeout_ms)
     version = brokers.cluster.version_of(DeleteTopicsRequest)

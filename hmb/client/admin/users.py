@@ -47,9 +47,9 @@ def set_password(
     mechanisms: Iterable[str] = tuple(SCRAM_MECHANISMS),
     iterations: int = scram.DEFAULT_ITERATIONS,
 ) -> None:
-    """Set the password of a user for each SCRAM mechanism in `mechanisms`. Needs Kafka 2.7.
+    """Set a user's password for each SCRAM mechanism in `mechanisms`.
 
-    If the user does not exist, the broker creates the user.
+    If the user does not exist, the broker creates the user. Kafka brokers need version 2.7 or later.
     """
     upsertions = []
     for mechanism in [SCRAM_MECHANISMS[each] for each in mechanisms]:

@@ -1,7 +1,8 @@
 """The partitions that a consumer reads: their positions, seeking, pausing, and the offsets of their logs.
 
-Each `Consumer` has an `AssignedPartitions` object. The consumer's methods for positions, for example `seek`, are
-methods of this object. The methods work in the same way for consumers with and without a group.
+Each `Consumer` has an `AssignedPartitions` object, and passes calls about positions to this object. For example,
+`Consumer.seek` calls `AssignedPartitions.seek`. The methods work in the same way for consumers with and without a
+group.
 """
 
 from __future__ import annotations

@@ -79,10 +79,10 @@ class PartitionToFetch(NamedTuple):
     max_bytes: int
 
     def is_other(self, known: PartitionToFetch) -> bool:
-        """Return whether the object `position` or the topic id differs from the one in `known`.
+        """Return whether the `position` object or the topic id has changed since the previous Fetch request.
 
-        `known` contains the values of the same partition at the time of the previous Fetch request. If the consumer
-        removes a partition and adds it again, the partition gets a new `position` object.
+        `known` contains the partition's values at the time of the previous Fetch request. If the consumer removes a
+        partition and adds it again, the partition gets a new `position` object.
         """
         return self.position is not known.position or self.topic_id != known.topic_id
 
@@ -130,11 +130,13 @@ class FetchSessionHandler:
 
     - The fetcher calls `next` before each request. It calls `completed` after it has handled a response without an
       error. If the fetcher does not call `completed`, the next request names all partitions (a full fetch).
-    - `_known` contains all partitions that the consumer wanted to fetch from this leader at its previous request.
-      For example, the consumer wanted 1,000 partitions, and the request named only the 3 partitions that had
-      changed. `_known` then contains 1,000 partitions.
-    - `_epoch` is the number of the next request in the session. If it is above 0, the leader has stored exactly the
-      partitions in `_known`.
+
+    - `_known` contains all partitions that the consumer wanted to fetch from this leader with the previous request.
+      For example, the consumer wanted 1,000 partitions, but the request named only the 3 partitions with a new
+      fetch offset. `_known` then contains all 1,000.
+
+    - `_epoch` is the number of the next request in the session. If `_epoch` is above 0, the leader has stored
+      exactly the partitions in `_known`.
     """
 
     def __init__(self) -> None:

@@ -21,9 +21,10 @@ request contains only the partitions whose positions have changed since the prev
 If a partition in a response has an error, the module `partition_errors` decides how to continue.
 
 Limits: the fetcher always reads from the leader of a partition, even if a follower is nearer (KIP-392). It also does
-not notice when a log is truncated (KIP-320). After an unclean leader election, the new leader may lack some records,
-and later have other records at their offsets. The consumer can then miss records, or read two different records with
-the same offset.
+not notice when a log is truncated (KIP-320).
+
+After an unclean leader election, the new leader may lack some records, for example 8 and 9. New records later get these
+offsets. The consumer can then miss records, or read two different records with the same offset.
 
 Source: Kafka's `Fetcher` and `FetchRequest`.
 """
@@ -96,12 +97,12 @@ class FetchInFlight:
     def unchanged_positions(self, response: FetchResponse) -> Iterator[tuple[Position, PartitionData]]:
         """Yield each position that has not changed since the request was sent, with its partition's data.
 
-        While the request was in flight, the application may have moved a position, or paused or removed its partition.
-        The consumer must then ignore the fetched records, so the method does not yield this position.
+        If a partition has no error, the method first stores its high watermark and last stable offset in its position.
+        The next response of a fetch session may omit these two offsets, because it contains only partitions that have
+        changed.
 
-        The method stores the partition's high watermark and last stable offset in every position, even in a position
-        that it does not yield. The next response of a fetch session contains only partitions that have changed, so it
-        does not always repeat these two offsets.
+        The method then yields the position, unless the application has moved the position, or paused or removed the
+        partition, while the request was in flight. After such a change, the consumer must ignore the fetched records.
         """
         for partition, data in self._named(response):
             fetched = self.partitions.get(partition)

@@ -102,7 +102,10 @@ class GroupMember(Protocol):
         """Return the next call of the rebalance listener, or None if no call is necessary now."""
 
     def last_call(self) -> ListenerCall | None:
-        """Return the rebalance listener call that a closing consumer must make, or None if none is needed."""
+        """Return the last call of the rebalance listener before the consumer closes.
+
+        Return None if the member owns no partition.
+        """
 
     def call_finished(self, call: ListenerCall) -> None:
         """Update the member's state after the rebalance listener has returned from `call`."""

@@ -25,7 +25,7 @@ class OwnedPartitions:
         self.partitions: Owned = NO_PARTITIONS
 
     def revoke_all_except(self, kept: Owned) -> ListenerCall | None:
-        """Return the next listener call: `on_revoked`, with the member's partitions that are not in `kept`.
+        """Return a `ListenerCall` for `on_revoked` with the member's partitions that are not in `kept`.
 
         Return None if `kept` contains all partitions of the member.
         """

@@ -69,9 +69,9 @@ class AssignmentById:
         """Return the owned partitions in the format of a heartbeat request: with topic ids instead of topic names."""
         topics: dict[UUID, list[int]] = {}
         assigned_last = sorted(self._names, key=lambda topic_id: topic_id in self._assigned)
-        # If a topic was deleted and created again, `_names` maps the old id and the new id of the topic to the same
-        # name. The dict `ids` keeps only the last id of each name. It must keep the id in the latest assignment, so the
-        # assigned ids are at the end of `assigned_last`.
+        # If a topic was deleted and created again, `_names` maps its old id and its new id to the same name. In the
+        # dict `ids`, the id that comes later in `assigned_last` replaces the earlier one. The id in the latest
+        # assignment must win, so `assigned_last` contains the assigned ids at the end.
         ids = {self._names[topic_id]: topic_id for topic_id in assigned_last}
         for name, number in sorted(owned):
             topics.setdefault(ids[name], []).append(number)

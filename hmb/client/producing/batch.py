@@ -67,11 +67,11 @@ class PartitionQueue:
       never in flight.
     - `in_flight` is the number of batches in flight. `window` is the largest allowed value of `in_flight`. For
       example, if `window` is 5 and `in_flight` is 3, the first 3 batches in `batches` are in flight.
-    - After a batch has failed, `window` is 0 until no batch is in flight. During this time, no other batch is sent.
-      The failed batch stays in `batches`, but is not in flight.
+    - After a batch has failed, `window` is 0 until no batch is in flight. During this time, no other batch of the
+      queue is sent. The failed batch stays in `batches`, but is not in flight.
     - Only one thread sends the batches of a queue. This thread is the *owner* of the queue. If the leader of the
       partition is unknown, the owner looks up the leader.
-    - `sender_queues` contains all queues that have batches and the same owner as this queue.
+    - `sender_queues` contains all queues of the same owner, except queues without batches.
 
     Several threads use `sender_queues`, `batches`, `open` and `max_size`, so the accumulator's lock guards these
     fields. Only the owner uses `sequence`, `in_flight` and `window`, so these fields need no lock.

@@ -131,10 +131,12 @@ class BatchCompletion:
 
         The method gives the batch up in three cases:
 
-        - The error is a KafkaError that is not retriable. If `can_retry` is True, the method ignores this case.
+        - `can_retry` is False, and the error is a KafkaError that is not retriable.
+
         - The transaction must be aborted.
-        - The delivery timeout of the batch is over. The method then also gives up the partition's other sealed batches
-          that have timed out.
+
+        - The delivery timeout of the batch is over. In this case, the method gives up all sealed batches of the
+          partition whose delivery timeout is over.
         """
         now, deadline = time.monotonic(), batch.opened + self._settings["delivery_timeout"]
         is_final = isinstance(error, KafkaError) and not error.code.retriable and not can_retry
@@ -142,9 +144,9 @@ class BatchCompletion:
             self.fail(batch, error)
         elif now >= deadline:
             self.fail(batch, self._timed_out(batch, error))
-            # The delivery timeout of other batches in the queue can be over now. Give up all of these batches.
-            # Otherwise, the producer would send each of them once more. It would wait for each response, in the worst
-            # case until the request timeout is over.
+            # Give up all other batches in this queue whose delivery timeout is over. Otherwise, the producer would send
+            # each of these batches once more. It would wait for each response, in the worst case until the request
+            # timeout is over.
             for late in self._accumulator.sealed_before(now - self._settings["delivery_timeout"], batch.queue):
                 self.fail(late, self._timed_out(late, error))
         else:

@@ -175,8 +175,8 @@ class BatchResult:
         """Return the error of the record with this index, or None if the record was delivered.
 
         Call this method only after the result is complete. A broker rejects a whole batch if one record is invalid. The
-        error of an invalid record contains the broker's reason. The error of any other record names an invalid record
-        and repeats its reason.
+        error of an invalid record contains the broker's reason. The error of a valid record names an invalid record and
+        contains the broker's reason.
         """
         first, outcome = self.part_of(index)
         if not outcome.record_errors or not isinstance(outcome.error, KafkaError):
@@ -367,12 +367,13 @@ def _ranges(piece: BatchSlice) -> list[Range]:
 
 
 def _failures(piece: BatchSlice) -> Iterator[tuple[int, Failure]]:
-    """Yield the failed records of `piece`: one `(index, failure)` for each failed part of their batch.
+    """Yield `(index, failure)` for each part of a batch in which records of `piece` have failed.
 
-    `piece` contains the records that one `send_many` call has added to a batch. The function ignores parts
-    without these records. If the producer has not split this batch, the whole batch is one part.
+    If the producer has not split the batch, the whole batch is one part. `piece` contains the records that one
+    `send_many` call has added to the batch.
 
-    The number `index` is the position of the part's first record in the original batch.
+    The number `index` is the position of the part's first record in the original batch. `failure` describes the
+    failed records.
     """
     index, end = piece.first, piece.first + len(piece.rows)
     while index < end:

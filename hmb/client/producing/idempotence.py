@@ -37,8 +37,8 @@ batch are missing in the log. The broker then also rejects the later batches, be
 numbers first. All these batches stay in the producer's queue. Let A be the first batch that failed: the broker has
 rejected it, or the broker's response is lost. There are four cases:
 
-- The producer sends the failed batch A again. It also sends all batches after A again, with their old sequence
-  numbers. The broker drops copies of batches that it has already written.
+- The producer sends batch A, the first failed batch, again. It also sends all batches after A again, with their
+  old sequence numbers. The broker drops copies of batches that it has already written.
 
 - The broker rejects batch A, because A is too large. The producer divides the records and the sequence
   numbers of A between two batches. The later batches keep their numbers.
@@ -230,11 +230,13 @@ def is_of_current_epoch(batch: ProducerBatch) -> bool:
 def release_sequences(batch: ProducerBatch, after: list[ProducerBatch], guarantee: AtLeastOnce) -> None:
     """Free the sequence numbers of `batch`, because the producer gives up this batch.
 
-    The list `after` contains the batches of the partition that were sent after `batch`. The function also frees the
+    The list `after` contains the partition's batches that were sent after `batch`. The function also frees the
     numbers of these batches, except those that the broker may have written.
 
-    If the broker has certainly not written `batch` or any batch after it, the next batch begins with the first
-    number of `batch`. Otherwise, the function begins a new epoch of the partition, unless a newer epoch has begun.
+    - If the partition has a newer epoch than `batch`, this epoch stays.
+    - If the broker has certainly written neither `batch` nor a batch in `after`, the next batch begins with the
+      first number of `batch`.
+    - Otherwise, a new epoch begins.
     """
     if batch.numbers is None:
         return

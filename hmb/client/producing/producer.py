@@ -272,7 +272,7 @@ class Producer:
         return self._transactions
 
     def metrics(self) -> ProducerMetrics:
-        """Return counts and times since the producer was created."""
+        """Return the metrics of this producer since its creation, for example `records_delivered`."""
         return self._accumulator.counters.snapshot(self._accumulator.used)
 
     @property

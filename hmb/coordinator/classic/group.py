@@ -33,10 +33,11 @@ Invariant: if a group has at most `group.max.size` members, a rebalance does not
 requests in time. The coordinator removes the id of a member only in these cases:
 - The member leaves, or an administrator removes it.
 - The session of the member ends.
-- The member does not send SyncGroup in time, or (unless it is static) does not send JoinGroup in time.
+- The member does not send SyncGroup in time.
+- The member is not static, and does not send JoinGroup in time.
 - The member sends JoinGroup, but `group.max.size` other members have already joined the rebalance. The response
-  contains the error GROUP_MAX_SIZE_REACHED.
-- A static member restarts and gets a new member id. Requests with its old member id then fail with the error
+  contains GROUP_MAX_SIZE_REACHED.
+- A static member restarts and gets a new member id. Requests with its old member id then fail with
   FENCED_INSTANCE_ID (static_members.py).
 
 A group has four kinds of deadlines. `ClassicGroup.tick` handles the deadlines "session" and "pending", and
@@ -321,7 +322,7 @@ class ClassicGroup:
         return min((limit for limit in limits if limit is not None), default=None)
 
     def tick(self, now: int) -> None:
-        """Handle deadlines that have passed: remove expired members and pending ids, and continue the rebalance."""
+        """Remove members and unused member ids after their deadlines. Continue a rebalance after its deadline."""
         for member_id in self.state.pending.expired(now):
             self.event_texts.append(f"no client joined with member id {member_id} in time")
             self.state.remove(member_id)

@@ -4,9 +4,11 @@ Problem: an application starts several consumers within a few seconds. Without a
 rebalance. The first consumer would receive all partitions, load their state, and lose most of the partitions a moment
 later.
 
-Idea: the first rebalance of an Empty group waits for the time `group.initial.rebalance.delay.ms`. If another member
-joins during this wait, the group waits again for the same time. All waits together take at most the rebalance timeout
-of the first member. If the delay is longer than this timeout, the group waits only once, for the whole delay.
+Idea: before its first rebalance, an Empty group waits for the delay `group.initial.rebalance.delay.ms`. If another
+member joins during this wait, the group waits for the delay again.
+
+The further waits end at the latest when the rebalance timeout of the first member is over. The first wait always takes
+the whole delay, even if the delay is longer than this timeout.
 
 For example, the initial rebalance delay is 3 s, and the rebalance timeout is 10 s. Member A joins an empty group at
 second 0, and B joins at second 2. The first wait ends at second 3. Because B has joined during this wait, the group

@@ -76,11 +76,11 @@ class ClassicMember:
     def expires_at(self) -> int | None:
         """The time (ms) at which the member's session ends, or None while the session cannot end.
 
-        The session cannot end before it has started. It also cannot end while a JoinGroup or SyncGroup request of the
-        member waits for its response, because the group causes this delay.
-
-        Exception: the session of a new member can end while the member waits for its first response. Its client may
-        have disconnected, and may never come back.
+        - Before the session has started, it cannot end.
+        - While a new member waits for its first response, its session can end. The client may have disconnected, and
+          may never come back.
+        - While any other JoinGroup or SyncGroup request of the member waits for its response, the session cannot end,
+          because the group causes this delay.
         """
         waits = self.joining is not None or self.syncing is not None
         return None if waits and not self.is_new else self.deadline
@@ -131,8 +131,8 @@ class ClassicMembers:
     def check(self, member_id: str, group_instance_id: str | None) -> ClassicMember:
         """Return the member that has these two ids. `group_instance_id` is None for a dynamic member.
 
-        Raises FENCED_INSTANCE_ID if a different member has this group instance id. Raises UNKNOWN_MEMBER_ID if no
-        member has the member id or the group instance id.
+        Raises FENCED_INSTANCE_ID if a different member has the group instance id. Raises UNKNOWN_MEMBER_ID if one
+        of the two ids belongs to no member.
         """
         if group_instance_id is not None:
             holder = self.instances.get(group_instance_id)

@@ -1,12 +1,13 @@
 """Supports older clients: the coordinator's response can depend on the version of the request.
 
 The coordinator treats these older requests differently from newer requests:
-    JoinGroup version 0 to 3    A new member joins immediately. With a newer version, it must first get a member id
-                                from the broker, and then join with this id (KIP-394).
-    JoinGroup version 0 to 8    If a static member restarts and is the leader, the response makes it a follower, so
-                                that it assigns no partitions. Newer versions have `skip_assignment` (KIP-814).
-    SyncGroup version 0 to 4    The request does not contain the member's protocol, so the coordinator cannot check
-                                whether the group uses this protocol (KIP-559).
+    JoinGroup version 0 to 3    A new member joins immediately. With a newer version, it must first get a
+                                member id from the broker, and then join with this id (KIP-394).
+    JoinGroup version 0 to 8    If a static leader restarts, the response names the old member id as the
+                                leader. The restarted member then assigns no partitions. Newer versions
+                                use `skip_assignment` instead (KIP-814).
+    SyncGroup version 0 to 4    The request does not contain the member's protocol, so the coordinator cannot
+                                check whether the group uses this protocol (KIP-559).
 
 For example, a static member is the leader of a Stable group. Its client restarts and sends JoinGroup. The group already
 has an assignment, so the client must not compute a new one. The response prevents this:

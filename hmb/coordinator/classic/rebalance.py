@@ -85,7 +85,7 @@ class Rebalance:
     def on_join(self) -> None:
         """Record that a new member joins.
 
-        A member that joins during the initial rebalance delay extends this delay, at most to the rebalance timeout.
+        A member that joins during the initial rebalance delay extends this delay. The limit is the rebalance timeout.
         """
         self._initial_delay.on_join()
 

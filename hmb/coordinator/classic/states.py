@@ -10,14 +10,14 @@ The coordinator's response to a request depends on the state of the group:
     state of the group    JoinGroup           SyncGroup                Heartbeat               OffsetCommit
     Empty                 starts a rebalance  UNKNOWN_MEMBER_ID        UNKNOWN_MEMBER_ID       succeeds (**)
     PreparingRebalance    waits               REBALANCE_IN_PROGRESS    REBALANCE_IN_PROGRESS   succeeds
-    CompletingRebalance   restarts (*)        waits for the leader     succeeds                REBALANCE_IN_PROGRESS
-    Stable                restarts (*)        returns the assignment   succeeds                succeeds
+    CompletingRebalance   see (*)             waits for the leader     succeeds                REBALANCE_IN_PROGRESS
+    Stable                see (*)             returns the assignment   succeeds                succeeds
     Dead                  COORDINATOR_NOT_AVAILABLE for every request
-    (*) A JoinGroup request starts a new rebalance if the member is new or its metadata has changed. In a Stable group,
-        each JoinGroup request of the leader also starts a new rebalance. Otherwise the response contains the current
-        generation.
-    (**) OffsetCommit succeeds only if the request contains no generation. A client sends no generation if it is not a
-        member of the group, and uses the group only to store offsets.
+    (*) A JoinGroup request starts a new rebalance if the member is new or its metadata has changed. In a Stable
+        group, each JoinGroup request of the leader also starts a new rebalance. Otherwise the response contains
+        the current generation.
+    (**) OffsetCommit succeeds only if the request contains no generation. A client that uses the group only to
+        store offsets is not a member, and sends no generation.
 
 For example, a group has two consumers, and one of them crashes. The event MEMBERS_CHANGED moves the group from Stable
 to PreparingRebalance. The event ALL_JOINED moves the group to CompletingRebalance, and the event ASSIGNED moves it back

@@ -21,8 +21,7 @@ heartbeat. The parameter `now` is a time in ms from a monotonic clock, which nev
 `clock` returns the time in ms since 1970.
 
 Invariants:
-- Each partition is in the mapping `assigned` or `revoking` of at most one member, so no partition has two
-  owners.
+- Each partition has at most one owner: the member whose mapping `assigned` or `revoking` contains the partition.
 - The epoch of a member is never greater than the assignment epoch.
 - The records of a group describe its state, except the deadlines. If all changes of a group are stored, the
   coordinator can restore an equal group from its records. The deadlines then start again.

@@ -16,9 +16,10 @@ of epoch 5, A owns {0, 1} and B owns {2}. The next lines show the heartbeats and
     A sends owned={0, 1}   A gives up partition 2, and enters epoch 5 (state Stable)
     B sends a heartbeat    B gets partition 2; the response contains {2} (state Stable)
 
-Each target assignment has a number, its epoch. A member enters the epoch of a target as soon as the member has
-given up all partitions that are not in this target. The epoch that a member entered last is its *member epoch*.
-The member sends its member epoch in each heartbeat. If the member epoch is too old, the coordinator rejects the
+Each target assignment has a number, its epoch. As soon as a member has given up all partitions that are not in a new
+target, the member *enters* the epoch of this target: its *member epoch* becomes equal to this epoch.
+
+A member sends its member epoch in each heartbeat. If the member epoch is too old, the coordinator rejects the
 heartbeat, and the member must join the group again.
 
 A response to a heartbeat can get lost. The member then does not know its new epoch, and its next heartbeat

@@ -127,8 +127,10 @@ def _owned(topics: Iterable[CurrentPartitions], member_epoch: int) -> Owned:
     """Return a dict: each partition in a record -> the epoch in which the member received the partition.
 
     Kafka brokers older than version 4.3 do not store these epochs. For their records, the function uses
-    `member_epoch`, the member's epoch in the record. This epoch can be too high. For example, the member received a
-    partition in epoch 5, but `member_epoch` is 7. The broker then rejects commits with the epochs 5 and 6.
+    `member_epoch`, the member's epoch in the same record.
+
+    For example, the member received a partition in epoch 5, but `member_epoch` is 7. The function returns 7 for
+    this partition, so the broker wrongly rejects commits with the epochs 5 and 6.
     """
     owned: dict[PartitionId, int] = {}
     for topic in topics:

@@ -26,7 +26,7 @@ class MemberHeartbeat(Protocol):
 def empty_fields(
     request: MemberHeartbeat, instance_id: str | None = None, *, needs_member_id: bool = True
 ) -> dict[str, bool]:
-    """Return a dict that shows which fields of a heartbeat are empty. Each key is an error message.
+    """Return a dict: the error message for a field of a heartbeat -> whether this field is empty.
 
     For example, the dict maps the key "GroupId can't be empty." to True if the group id is empty, and otherwise to
     False. A missing instance id or rack id (None) does not count as empty.

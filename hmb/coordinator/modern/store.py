@@ -117,13 +117,13 @@ class StoredRecords:
 
     The caller calls `begin` before it writes a change to disk, and `end` after the write.
 
-    - `_values` maps the key of each record on disk to a pair: the number of the change that wrote the record, and
-      the record's value.
     - `_in_flight` maps the number of a change to the change's records, until `end` is called.
 
-    For example, change 1 writes a record, and change 2 deletes it. If `end` is called for change 2 first, `_values`
-    contains a *tombstone* for the record, the pair (2, None). Then `end` is called for change 1. The number 1 is
-    less than 2, so the tombstone stays.
+    - `_values` maps the key of each record on disk to a pair: the number of the change that wrote the record, and
+      the record's value.
+
+    For example, change 1 writes a record, and change 2 deletes it. If change 2 ends first, `_values` maps the
+    record's key to (2, None), a *tombstone*. When change 1 ends, the tombstone stays, because 1 is less than 2.
 
     When no change is being written, `end` removes all tombstones.
     """
@@ -159,7 +159,7 @@ class StoredRecords:
 
         The caller must restore the group from the stored records in two cases:
 
-        - The write failed. The group must then lose the change.
+        - The write failed. The group in memory must not keep the change.
         - The write succeeded, but the group was restored while the write was still running. The restored group does
           not contain the change yet.
         """

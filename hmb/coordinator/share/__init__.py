@@ -14,10 +14,9 @@ record.
 A partition that a share group reads is a *share-partition*. This package has two parts. The first part handles
 heartbeats, and assigns partitions to the members of a group. The second part handles fetches and acknowledgements, and
 stores the delivery state of each record. Each arrow points from a request or a module to the module that is called:
-    a heartbeat                      ->  requests  ->  group
+    a heartbeat                      ->  requests    ->  group
     a fetch or an acknowledgement    ->  partitions  ->  in_flight
-                                            |
-                                       coordinator   stores the states in `__share_group_state`
+                                         partitions  ->  coordinator   stores the states in `__share_group_state`
 
 Another package, `hmb.broker.share`, reads the log when a member fetches. It also contains the share sessions: the state
 that the broker stores between two fetches of a member.

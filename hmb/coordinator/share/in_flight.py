@@ -147,7 +147,7 @@ class InFlightRecords:
     def can_acquire(self, locks: int) -> bool:
         """Return whether a member may acquire records.
 
-        The result is True if a record is Available, or if fewer than `locks` records are in flight.
+        The result is True if a record is Available, or if fewer records than the limit `locks` are in flight.
         """
         return self.first_available < self.next_offset or self.next_offset - self.start_offset < locks
 

@@ -222,10 +222,10 @@ class SharePartitions:
         self._first_offset = first_offset
         self._timer = timer
         self._clock = clock
-        # This lock guards `_partitions`. A thread holds this lock while it loads a partition, so two threads cannot
-        # load the same partition at the same time. If the group has never read the partition, the loading thread stores
-        # the group's start offset, and waits until the offset is on disk. To load the partition, the thread takes the
-        # lock of the share coordinator while it holds this lock.
+        # `_lock` guards `_partitions`. A thread holds `_lock` while it loads a partition, so two threads cannot load
+        # the same partition at the same time. During the load, the thread also takes the share coordinator's lock. If
+        # the group has never read the partition, the thread stores the group's start offset, and waits until the offset
+        # is on disk.
         self._lock = threading.Lock()
         self._partitions: dict[SharePartitionId, SharePartition] = {}
 

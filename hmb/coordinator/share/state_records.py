@@ -12,9 +12,11 @@ To restore a share-partition, the broker needs its newest snapshot and all later
 the last update, so the topic is not compacted. Instead, the broker sometimes writes a new snapshot of each
 share-partition, and then deletes all records before these snapshots.
 
-For example, a snapshot contains the start offset 100 and no batches. Then member A acquires the record 104, and member
+For example, a snapshot contains the start offset 100 and no batches. Member A acquires the record 104, and member
 B acquires the records 105 to 109 and accepts them. The broker writes one update: the records 105 to 109 are
-Acknowledged. The broker never stores the state Acquired. After a restart, the record 104 is therefore Available.
+Acknowledged.
+
+The broker never stores the state Acquired. So record 104 has no stored state, and is Available after a restart.
 
 Source: KIP-932, KIP-1226; the JSON definitions in the jar of kafka-share-coordinator 4.3.0.
 """

@@ -103,14 +103,13 @@ class TransactionCoordinator:
             self._loader.join(max(0.0, deadline - time.monotonic()))
 
     def _load(self) -> None:
-        """Load all transactional ids. Then end the transactions that were decided, but not completed.
+        """Load all transactional ids. Then complete the transactions that a crash has interrupted.
 
         If the broker crashes after it has stored the decision to commit or to abort a transaction, markers can be
-        missing. This method writes them. It also ends hanging transactions (hanging.py).
+        missing. The method writes these markers. It also ends hanging transactions (hanging.py).
 
-        The method first waits until the broker has loaded all groups. The reason: if a transaction contains committed
-        offsets, one of its markers belongs in the journal of the groups. The broker must load this journal before it
-        appends a marker.
+        The method first waits until the broker has loaded the journal of the groups. A transaction with committed
+        offsets needs a marker in this journal, and the broker must load the journal before it appends a marker.
         """
         while not self._markers.groups.loaded.wait(STOP_CHECK_INTERVAL):
             if self._stopping.is_set():

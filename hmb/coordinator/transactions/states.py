@@ -18,9 +18,9 @@ and `Complete...` is CompleteCommit or CompleteAbort:
         again.
     (2) The producer repeats EndTxn if it has not received the response. The repeated request must contain the
         same decision. For example, a commit in PrepareAbort or CompleteAbort gets INVALID_TXN_STATE.
-    In transaction version 2 (KIP-890), a producer may also abort when no transaction is open. In this version,
-    the first record starts a transaction. After an error, the producer does not know whether the broker has
-    received this record, so the producer sends an abort.
+    In transaction version 2 (KIP-890), the first record starts a transaction. After an error, the producer does
+    not know whether the broker has received this record, so the producer sends an abort. The coordinator accepts
+    the abort even if no transaction is open.
 
 The coordinator itself aborts an open transaction in two cases: a producer with the same transactional id sends
 InitProducerId, or the transaction exceeds its timeout. The first case usually means that a newer producer has

@@ -69,8 +69,7 @@ class TransactionTable:
     ) -> TransactionEntry:
         """Return the entry of a transactional id.
 
-        If the table has no entry for the id, raises KafkaError. The parameter `missing` is the error code of this
-        error.
+        Raises KafkaError with the error code `missing` if the table has no entry for the id.
 
         Also raises INVALID_REQUEST, NOT_COORDINATOR and COORDINATOR_LOAD_IN_PROGRESS.
         """

@@ -44,7 +44,7 @@ Writable: TypeAlias = tuple[str, str, str, UUID]
 
 
 class AccessRequest(NamedTuple):
-    """A request to the authorizer: whether a principal on a host may perform an operation on a resource.
+    """A question for the authorizer: may a principal on a host perform an operation on a resource?
 
     `host` is an IP address in its normal form.
     """

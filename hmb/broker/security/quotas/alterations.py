@@ -109,11 +109,15 @@ def _keys_of(names: Mapping[str, str | None]) -> tuple[QuotaKey, ...]:
 def described(
     quotas: Mapping[QuotaEntity, Mapping[str, float]], components: Iterable[Component], *, is_strict: bool
 ) -> list[tuple[QuotaEntity, Mapping[str, float]]]:
-    """Return the entities that match a filter, with their quotas. Raises KafkaError if the filter is invalid.
+    """Return the entities that match a filter, with their quotas.
 
-    An entity has one or two types, for example a user and a client id. Each component of the filter is a condition
-    for one type, and an entity must match all components. If the filter is strict, the entity must not have other
-    types. For example, a strict filter for the user `alice` does not match `alice` together with a client id.
+    An entity has one or two parts, for example a user and a client id. Each component of the filter is a condition
+    for one part. An entity must match all components.
+
+    If the filter is strict, the entity must not have other parts. For example, a strict filter for the user `alice`
+    does not match `alice` together with a client id.
+
+    Raises KafkaError if the filter is invalid.
     """
     conditions = _conditions(components)
     found = []

@@ -77,7 +77,10 @@ class ClientQuotas:
             self.limits = Limits(quotas, self._addresses)
 
     def record(self, key: QuotaKey, client: QuotaClient, value: float) -> int:
-        """Add `value` to what a client has used of a quota. Return the time in ms that the client must wait, or 0."""
+        """Count the amount `value` that a client has used, for example bytes of records.
+
+        Return the time in ms that the client must wait, or 0.
+        """
         limit = self.limits.of(key, client)
         if limit is None or not value:
             return 0

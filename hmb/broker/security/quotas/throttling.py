@@ -10,7 +10,7 @@ The broker has a table that contains a handler for each API. If a quota limits a
 wrapper instead of the API's handler.
 
 An API without a quota has no wrapper, so its requests cause no additional work. When an administrator changes
-the quotas, the broker updates the table.
+the quotas, the broker updates its table of handlers.
 
 If a Fetch request exceeds a quota, Kafka sends a response without records. HMB sends the records, because a
 consumer with a small quota could otherwise never read a large batch. HMB then reads no request of this consumer

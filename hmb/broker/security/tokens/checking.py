@@ -7,9 +7,11 @@ A signed token has three parts, separated by dots. Each part is base64 text:
 
 A token names its own algorithm, but an attacker can write any algorithm into a token. So the broker accepts only
 algorithms that verify a signature with a public key (`ALGORITHMS`). If the broker also accepted the algorithm `none`,
-anybody could make tokens. The algorithm HS256 would be equally dangerous, because it uses the same key to sign and to
-verify. If the broker accepted HS256, it would verify the token with the public key. Everybody knows the public key, so
-anybody could sign a token with it.
+anybody could make tokens.
+
+The algorithm HS256 would be as dangerous as `none`, because it signs and verifies with the same key. The broker
+would verify a token with the identity provider's public key. Everybody knows this key, so anybody could sign a
+token.
 
 An *unsecured* token has no signature, and its `alg` is `none`. Kafka offers unsecured tokens for tests. HMB
 accepts them only if the setting `sasl.server.callback.handler.class` names Kafka's handler for unsecured

@@ -89,7 +89,7 @@ class TransactionManager(AtLeastOnce):
         return version
 
     def new_epoch(self, queue: PartitionQueue) -> None:
-        """Let the coordinator increase the producer epoch when the application aborts the transaction."""
+        """Store that the producer needs a new epoch after the abort of the transaction."""
         self._needs_new_epoch = True
 
     def failed(self, error: Exception) -> None:

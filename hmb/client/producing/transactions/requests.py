@@ -1,8 +1,8 @@
 """Builds the requests of a transaction, and finds the errors in their responses.
 
-A producer never sends its transaction version to the broker. Instead, the broker recognizes it by the versions of the
-requests. For example, a Produce request of version 12 also adds its partitions to the transaction. A Produce request of
-version 11 does not add them. So all requests of a producer must have versions from the same row of this table:
+A producer never sends its transaction version to the broker. The broker derives this version from the versions of the
+producer's requests. For example, a Produce request of version 12 also adds its partitions to the transaction. A Produce
+request of version 11 does not. So all requests of a producer must have versions from the same row of this table:
     transaction version    Produce     TxnOffsetCommit    EndTxn
     1                      up to 11    up to 4            up to 4
     2                      12          5                  5
