@@ -16,9 +16,10 @@ function that `scenario` decorates. At the end, the command prints the tables of
 The function of a scenario can start brokers, and adds each of them to `measurement.stack`. The command stops these
 brokers when it ends, even after an error.
 
-A measurement has several rounds. The *contestants* are the things to compare, for example HMB and Kafka, and each
-contestant runs once in each round. The speed of a shared machine changes from minute to minute. Therefore only runs of
-the same round are compared. Each round begins with the next contestant, so that no contestant always runs first:
+A measurement has several rounds. The *contestants* are the things to compare, for example HMB and Kafka.
+Each contestant runs once per round. The speed of a shared machine changes from minute to minute. Therefore
+only runs of the same round are compared. So that no contestant always runs first, the first contestant of a
+round runs last in the next round:
     round 0: HMB, Kafka    round 1: Kafka, HMB    round 2: HMB, Kafka
 """
 

@@ -105,11 +105,11 @@ def measure(
 ) -> dict[str, float]:
     """Run a mirror until it has copied all records. Return the mirror's rate, CPU time and memory.
 
-    `command` starts the mirror, and `records` is the number of records to copy. `copied` and `finished` are
-    functions that count records at the target. `copied` counts all records in the copy. If the mirror uses
-    transactions, `finished` counts only the records in committed transactions.
+    `command` starts the mirror, and `records` is the number of records to copy. The function `copied` counts
+    all records in the copy. The function `finished` counts only the records in committed transactions. Without
+    transactions, both functions count all records.
 
-    Raises PeerFailed if the mirror ends too early or needs more than 300 s.
+    Raises PeerFailed if the mirror ends too early or takes more than 300 s.
     """
     with tempfile.TemporaryDirectory() as folder, Admin(target) as admin:
         started = time.monotonic()

@@ -10,8 +10,8 @@ The embedded broker runs in the process of the program that uses it, usually a t
 in the process of the benchmark. A test suite starts and stops the broker once, and creates topics for each test. It
 also imports the broker only once. The benchmark therefore does not measure the time of the import.
 
-A test of the benchmark creates a topic, sends ten records with a new producer of HMB, and reads them with a new
-consumer of HMB.
+Each test that the benchmark runs creates a topic, sends ten records with a new HMB producer, and reads
+these records with a new HMB consumer.
 
 The table shows each measured value next to its goal. The benchmark starts and stops the broker several times,
 and creates several topics. For each of these three actions, the table shows the median time.

@@ -200,9 +200,9 @@ The JoinGroup tour consists of the functions that handle JoinGroup and SyncGroup
 21. `coordinator/classic/rebalance.py` `Rebalance._assign` queues a response with each member's partitions
 22. `coordinator/group_runner.py` `WaitingCall.respond` passes the response to the waiting thread of a member
 
-In the JoinGroup tour, a new member sends two JoinGroup requests. The broker handles the first request in steps
-1 to 5, and responds with a new member id. The second request contains this member id. The broker handles the
-second request in steps 1 to 4, and then continues with step 6.
+In the JoinGroup tour, a new member sends two JoinGroup requests. For the first request, the broker runs
+steps 1 to 5, and responds with a new member id. The second request contains this id. For this request, the
+broker runs steps 1 to 4 and then step 6, which adds the member.
 
 The state machine of a group sends no responses and writes no records. It only adds them to two lists. After
 each step, `GroupRunner._carry_out_effects` calls `tick`, which handles deadlines and can add to both lists.

@@ -15,10 +15,11 @@ values. The dict `COMPARABLE_SETTINGS` in `peers/broker_process.py` contains bot
 
 In the table, "idle" is the memory that a broker uses directly after its start.
 
-With `--of producer`, the benchmark measures HMB's performance producer. This producer sends records of 100 B as fast
-as it can. "Idle" is the peak memory of a producer that sends only one record. The producer's buffer (buffer.memory)
-has a size of 32 MiB. The goal is met if the peak memory exceeds this size by at most 30 MB. The broker keeps only the
-newest segments, so it needs little disk space.
+With `--of producer`, the benchmark measures HMB's performance producer. This producer sends records of
+100 B as fast as it can. In the table, "idle" is the peak memory of a producer that sends only one record.
+
+The producer's buffer (buffer.memory) has a size of 32 MiB. The goal is a peak memory of at most 32 MiB plus
+30 MB. The broker keeps only the newest segments, so it needs little disk space.
 
 The benchmark reads two values from /proc: the resident memory of the process (VmRSS), and the largest value of this
 memory so far (VmHWM). Neither value includes the newest bytes of the logs. These bytes are in the page cache, which

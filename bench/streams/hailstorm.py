@@ -11,8 +11,8 @@ of this loss. This benchmark measures the loss.
 Each stream processor counts the words of the same topic, which has two partitions on HMB's broker. If a
 processor does not count all records, the benchmark ends with an error.
 
-Each stream processor runs in a process of its own (`word_count.py`, `WordCount.java`). The measured CPU time
-includes the start of this process. The records/s do not include it.
+Each stream processor runs in a process of its own (`word_count.py`, `WordCount.java`). The start of this
+process counts for the CPU time, but not for the rate (records/s).
 
 The docstring of `word_count.py` lists the variants of Hailstorm. The benchmark also measures other libraries:
     bytewax, quixstreams    two libraries for Python; `pip install` installs them

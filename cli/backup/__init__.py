@@ -23,9 +23,9 @@ For a share group, a backup contains only the start offset of each partition. Fo
 20, and the group has already processed the record at offset 22. The backup does not show that this record is
 processed.
 
-If a share group has processed records above its start offset, the group receives these records again after
-a restore. `hmb restore` does not mark the records as processed. In Kafka, the request WriteShareGroupState
-stores which records are processed. Only brokers send this request.
+A share group may have processed records above its start offset. After a restore, the group receives these
+records again. `hmb restore` is a client, so it cannot mark records as processed. In Kafka, this needs the
+request WriteShareGroupState, which only brokers send.
 
 `hmb backup` first writes to a path that ends in `.incomplete`. The command writes SHA256SUMS last, and then renames the
 path. A backup that was interrupted therefore never looks like a complete backup.

@@ -22,10 +22,10 @@ it divides the change of the lag by the time between the two samples. The result
 rates. An exceptionally large lag in a single sample therefore hardly changes the result. This method is called
 the Theil-Sen estimator.
 
-HMB's broker stores a sample of each group's lag every ten seconds (hmb/monitoring/sampling.py). `hmb top` gets
-these samples from the broker. Other brokers store no samples, so `hmb top` takes the samples itself
-(`LagSamples`). It needs four samples and the current lag to compute a trend. With such a broker, the first
-trend therefore appears after about 30 s.
+HMB's broker stores a sample of each group's lag every ten seconds (hmb/monitoring/sampling.py). `hmb top`
+gets these samples from the broker. Other brokers store no samples, so `hmb top` takes a sample every ten
+seconds itself (`LagSamples`). A trend needs four samples and the current lag. The fourth sample comes after
+30 s, so the first trend appears then.
 """
 
 from __future__ import annotations

@@ -20,11 +20,11 @@ cannot answer earlier, because it needs the whole request.
 Three rules limit what a stream keeps and shows:
 - A stream keeps at most MAX_KEPT bytes of a frame. If a frame is larger, the stream returns the other bytes
   without decoding them.
-- If a stream receives bytes that cannot be a frame, it returns these bytes and all later bytes unchanged. The
-  connection still works, but the stream shows no more frames.
+- If a stream receives bytes that cannot be a frame, it shows no more frames. It returns all bytes unchanged
+  from then on, so the connection still works.
 - A response belongs to the oldest request with the same correlation id. A broker answers the requests of a
-  connection in their order. For example, a client has sent requests 1, 2 and 3. If the response to request 3
-  arrives first, requests 1 and 2 will never get a response, and the stream forgets them.
+  connection in their order. If it skips a request, it will never answer this request, and the stream
+  forgets it. For example, the broker answers request 3 first. The stream then forgets requests 1 and 2.
 """
 
 from __future__ import annotations

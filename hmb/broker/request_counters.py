@@ -8,9 +8,9 @@ Instead, it counts the requests in a *histogram* with 104 buckets, which are ran
 1.19 times the end of the bucket before it. (1.19 is the fourth root of 2, so four buckets cover, for example, the
 range from 1 to 2 ms.) The first bucket ends at 1 us. The last bucket contains all durations above 47 s.
 
-The method `quantile` computes a percentile from a histogram. Suppose that 98 requests took 1.1 ms, and two requests
-took 8.5 ms. The 99th percentile is then 8.5 ms. But the histogram only shows that the two requests took between 8.2
-and 9.7 ms. `quantile` therefore returns the middle of this bucket, 8.9 ms. Its result is wrong by at most about 9 %.
+The method `quantile` computes a percentile from a histogram. Suppose that 98 requests took 1.1 ms, and two
+requests took 8.5 ms. The 99th percentile is then 8.5 ms. The histogram only shows a range from 8.2 to
+9.7 ms, so `quantile` returns the middle, 8.9 ms. Between 1 us and 47 s, the error is at most 9.1 %.
 """
 
 from __future__ import annotations

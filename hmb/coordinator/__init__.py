@@ -66,7 +66,7 @@ Read the modules and folders of this package in this order:
 - `transactions/`       the transaction coordinator
 - `consumer/`           the group protocol of KIP-848: consumer groups
 - `modern/`             what the three newer kinds of groups have in common: consumer, share and streams groups
-- `migration/`          a group with members moves from the classic protocol to KIP-848 and back
+- `migration/`          the change of a group from the classic protocol to KIP-848, or back
 - `share/`              share groups: several members read one partition, and acknowledge each record
 - `streams/`            streams groups: the broker assigns the tasks of a Kafka Streams application
 

@@ -282,8 +282,8 @@ def _encode_column(out: bytearray, values: Sequence[Any], depth: int) -> None:
 def _encode_lengths(out: bytearray, values: Sequence[str | bytes]) -> None:
     """Append the lengths of the values as a column of ints.
 
-    Lengths are always ints, so this function does not check types as `_encode_column` does. Without the check,
-    encoding a column of strings or bytes takes about 17 % less time.
+    Lengths are always ints, so `_encode_lengths` skips the type check of `_encode_column`. Encoding strings or
+    bytes therefore takes about 17 % less time.
     """
     lengths = list(map(len, values))
     _write_varint(out, len(lengths))

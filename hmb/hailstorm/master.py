@@ -153,7 +153,7 @@ class Report:
 
 
 def _encoded(value: Any) -> Any:
-    """Return a copy of a value with a list in place of each clock. The codec can store lists, but no clocks."""
+    """Return a copy of a value, with lists instead of clocks. The codec can store lists, but no clocks."""
     if isinstance(value, Clock):
         return value.to_value()
     if isinstance(value, dict):

@@ -16,15 +16,15 @@ the nodes that made the tuple. The number contains one index for each node of th
 If a tuple is replayed, it has the same identity as before. A sink can therefore recognize the tuple, and overwrite
 its earlier output instead of adding a second one.
 
-Creating a Python object for each payload would take longer than a bolt's work on the payload. A sender therefore
-puts many payloads of one partition into the lists of one `Payloads` object. This example shows its most
-important fields:
+Creating a Python object for each payload would take longer than a bolt's work on the payload. A sender
+therefore puts many payloads of one partition into the lists of one `Payloads` object. This example shows its
+most important fields:
     sender      count-1                          the processor that sends
     path        (tags, count)                    the nodes that made these tuples
     partition   tags-0                           the partition from which all these tuples originate
     offsets     [7, 8, 10]                       for each tuple: the offset of its record, ascending
-    numbers     [(0, 0), (0, 1) ...]             for each tuple: one index for each node of `path`; (0, 1) means
-                                                 the first output of `tags` and the second output of `count`
+    numbers     [(0, 0), (0, 1) ...]             for each tuple: the output indexes of `tags` and `count`; (0, 1)
+                                                 means the first output of `tags` and the second of `count`
                 or None                          if each node made exactly one tuple from each input
     tuples      [("love", 101), ("sun", 3) ...]  the tuples themselves
     mark        tags-0: 11, tags-1: 40           low water mark: the sender sends no more tuples with smaller offsets

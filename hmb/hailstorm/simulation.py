@@ -23,9 +23,9 @@ memory, or the negotiator hangs. After that, the simulation selects one of these
     wake        a negotiator that hung continues for one step, although a new negotiator has replaced it
 
 A new epoch begins when the topology starts again, for example after a crash. A processor that has not seen the
-new epoch yet continues to work in the old epoch. In a real topology, a processor that hung does the same. The
-processors of the new epoch must refuse payloads from the old epoch. The store must refuse snapshots from the
-old epoch.
+new epoch continues to work in the old epoch. In a real topology, this can happen after a processor has hung.
+The processors of the new epoch must refuse payloads from the old epoch. The store must refuse snapshots from
+the old epoch.
 
 A run of the simulation depends only on the topology, the records and the seed. If a run fails, it therefore
 fails again with the same seed. A run takes a few milliseconds. The function `hailstorm.check` runs the

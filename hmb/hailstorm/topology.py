@@ -31,9 +31,9 @@ The name of a processor is the name of its node, a hyphen and a number, for exam
 nodes are unique, so the names of processors are unique, too.
 
 **Changes.** A topology can load its old snapshots only if its *shape* has not changed. The shape includes the
-nodes, their connections, their parallelism, and the kind of each bolt's state. For example, a bolt had three
-instances, and now has four. Some keys now belong to another instance, which does not have the states of these
-keys.
+nodes, their connections, their parallelism, and the kind of each bolt's state. For example, the shape changes
+if a bolt gets a fourth instance. Some keys then belong to another instance, whose snapshot does not contain
+them.
 
 A topology with another shape needs a new snapshot store, and its spouts begin as at its first start. For
 example, a bolt stored sums, but now computes averages, so it cannot use the stored sums.

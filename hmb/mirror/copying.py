@@ -1,4 +1,4 @@
-"""Prepares a batch of the source for the target.
+"""Prepares batches from the source cluster for sending to the target cluster.
 
 The mirror usually need not decode the records of a batch, because their bytes are the same at every broker.
 It copies these bytes, and writes a new header before them. In the new header, only a few fields are

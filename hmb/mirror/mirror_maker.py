@@ -1,11 +1,11 @@
 """Writes heartbeats and checkpoints to two topics, in the same format as Kafka's MirrorMaker 2.
 
 Programs that move a consumer to another cluster often use Kafka's class RemoteClusterUtils. This class reads
-two topics that MirrorMaker 2 writes. HMB's mirror writes the same topics if its copies have MirrorMaker 2's
-names: the copy of `orders` from the cluster `east` is `east.orders`. For example, a mirror from `east` to the
-cluster `west` writes:
+two topics that MirrorMaker 2 writes. HMB's mirror writes the same topics if it names copies as MirrorMaker 2
+does: `east.orders` is the copy of `orders` from the cluster `east`. A mirror from `east` to the cluster `west`
+writes:
     cluster  topic                         a record contains
-    west     east.checkpoints.internal     a group, a partition at `west`, the group's offset in both clusters
+    west     east.checkpoints.internal     a group, a partition at `west`, the group's offset in each cluster
     east     heartbeats                    the names of both clusters, and the time
 
 A mirror from `east` to `west` copies the topic `heartbeats` of `east` to the topic `east.heartbeats` at `west`. From

@@ -99,7 +99,7 @@ class Mirror:
         self._failed_at = 0.0  # the time at which the error in `_failure` first occurred
 
     def stop(self) -> None:
-        """Let `run` commit the positions and return."""
+        """Stop the mirror: `run` commits the positions, and then returns."""
         self._stopped = True
 
     def run(self) -> None:

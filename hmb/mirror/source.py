@@ -48,7 +48,7 @@ class Fetched(NamedTuple):
 
 @dataclass(slots=True)
 class _Leader:
-    """A broker of the source, and the partitions that it leads, in the order of the next Fetch request."""
+    """A source broker, and the partitions that it leads. The next Fetch request lists them in this order."""
 
     connection: Connection
     partitions: list[TopicPartition] = field(default_factory=list)

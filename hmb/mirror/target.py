@@ -24,7 +24,7 @@ each partition of the transaction. Until all markers are written, a Kafka broker
 next transaction. The mirror would then have to send this batch and all later batches again.
 
 In version 1 of transactions, an AddPartitionsToTxn request fails until the previous transaction has all its
-markers. The mirror then repeats only this request, because it has not sent a batch yet.
+markers. The mirror sends this request before the batches, so it repeats only the request.
 """
 
 from __future__ import annotations

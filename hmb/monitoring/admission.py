@@ -81,7 +81,10 @@ class Admission:
         return is_equal(given, self.token) | is_equal(given, self.owner_token)
 
     def reader(self, proofs: Proofs) -> Reader:
-        """Return the reader who has sent a request. Raises Refused if the token or the login is missing or wrong."""
+        """Return the sender of a request, with the sender's rights.
+
+        Raises Refused if the token or the login is missing or wrong.
+        """
         if not self.requires_login:
             if not self.is_token(proofs.given_token):
                 raise Refused(HTTPStatus.UNAUTHORIZED, TOKEN_REFUSED)

@@ -25,9 +25,9 @@ The user opens the page of this server with a link that contains the token. The 
 addresses must not show the token. So the browser can also send the token in a cookie. After a login, a second cookie
 contains the user's session.
 
-The server accepts these two cookies only in GET requests and in requests to public routes, such as `/login` and
-`/logout`. Otherwise, an attacker's web page could make the browser send a POST request with the cookies, and
-change something in the broker.
+The server accepts its token and session cookies only in GET requests and in requests to public routes, such as
+`/login` and `/logout`. Otherwise, an attacker's web page could make the browser send a POST request with the
+cookies, and change something in the broker.
 
 A browser sends the cookies of a host to all ports of this host. Two servers on the same host must not use each
 other's cookies, so the name of a cookie contains the server's port. The cookies have the attribute

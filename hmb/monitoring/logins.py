@@ -130,7 +130,7 @@ class Logins:
         return Reader(user, access)
 
     def _checked(self, user: str, password: str, host: str) -> UserScramCredentialRecord | None:
-        """Check a user's password. Return the user's SCRAM credential, or None if it is a password for SASL/PLAIN.
+        """Check a user's password. Return the user's SCRAM credential, or None for a SASL/PLAIN password.
 
         Raises Refused if the password is wrong, or if the computer `host` has sent too many wrong passwords.
         """

@@ -5,8 +5,8 @@ Permissions: READ on each topic.
 Behavior: the broker follows these rules:
     - *Wait.* The broker waits until the response contains `min_bytes` bytes of records, but at most
       `max_wait_ms` (and at most `connections.max.idle.ms`). The broker responds earlier if a partition has an
-      error, if the log lacks some of the client's records, if the broker stops, or if another request needs the
-      memory of this Fetch.
+      error, if the log lacks records that the client has fetched, if the broker stops, or if another
+      request needs the memory of this Fetch.
     - *New records.* When a producer appends records to a log, the broker wakes each Fetch that waits for
       records of this log. A waiting Fetch also checks its client and its logs every LOG_CHECK_INTERVAL seconds
       (long_poll.py). So it notices that the client has disconnected, or that a topic was deleted and created
@@ -22,8 +22,8 @@ Behavior: the broker follows these rules:
       responses contain only partitions that have changed (fetch_sessions.py).
     - *Leader epochs.* If the client sends a wrong leader epoch for a partition, this partition gets an error.
       The client can also send the epoch of the last record that it has fetched. If this epoch shows that the
-      log lacks some of the client's records, the partition gets no records. Instead, `diverging_epoch` contains
-      an epoch and its end offset, to which the client must go back (leader_epochs.py).
+      log lacks records that the client has fetched, the partition gets no records. Instead, `diverging_epoch`
+      contains an epoch and its end offset. The client must go back to this offset (leader_epochs.py).
 Version notes: these versions add the main features:
     - Version 7 adds fetch sessions (KIP-227).
     - Version 9 adds the leader epoch of each partition (KIP-320).

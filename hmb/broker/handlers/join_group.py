@@ -7,14 +7,15 @@ Behavior: the broker responds when all members have joined, or when the rebalanc
     selects one member as the leader. Only the response to the leader contains the list of all members and their
     metadata. If the group uses the new group protocol (KIP-848), the broker responds at once, and there is no
     leader (coordinator/migration/).
-Version notes: in version 0, a request has no rebalance timeout, so the broker uses the session timeout instead.
-    From version 4 on, a new member without an instance id first gets the error MEMBER_ID_REQUIRED and a member id.
-    The member sends a second request with this member id. If a response has no protocol name, for example because
-    of an error, the name is "" in versions 0 to 6, and null from version 7 on. Suppose that the leader of a Stable
-    group is a static member, and that it restarts and joins again. The group can then keep its assignment. From
-    version 9 on, the restarted member stays the leader. The field `skip_assignment` is true in the response, so
-    the leader does not compute a new assignment. In versions 0 to 8, the response makes the restarted member a
-    follower.
+Version notes: the versions differ in these points:
+    - In version 0, a request has no rebalance timeout, so the broker uses the session timeout instead.
+    - From version 4 on, a new member without an instance id first gets the error MEMBER_ID_REQUIRED and a
+      member id. The member sends a second request with this member id.
+    - If a response has no protocol name, for example because of an error, the name is "" in versions 0 to
+      6, and null from version 7 on.
+    - Suppose that a static member leads a Stable group, restarts and joins again. If the group can keep its
+      assignment, the member must not compute a new one. In versions 0 to 8, the response therefore makes it
+      a follower. From version 9 on, it stays the leader, and `skip_assignment` is true.
 Left out: nothing. HMB supports the whole API.
 """
 

@@ -1,8 +1,8 @@
 """Gathering: the broker sends the responses to several requests of one connection together.
 
-A client can send several requests before it reads a response. The thread of the connection handles these requests one
-after the other. Before the response to a Produce request with acks=all, the thread must sync the records to disk.
-Without gathering, the thread would sync after each request.
+A client can send several Produce requests before it reads a response. The thread of the connection handles
+these requests one after the other. With acks=all, the thread must sync the records to disk before it
+responds. Gathering avoids a separate sync for each request.
 
 With gathering, one sync serves several Produce requests. For each request, the connection's thread appends the
 records to the log, and adds a deferred response to a queue (broker/deferred.py). If another Produce request has

@@ -12,10 +12,12 @@ thesis calls these queues *channels* (chapter 9.1, figure 9.2):
         | response channel, one per connection
     responder (one per connection)  writes responses
 
-In the thesis, stages have two advantages: a slow disk does not delay the network, and N handlers use N cores. In
-Python, the second advantage is lost, because only one thread runs at a time. The stages also make each request slower,
-because the request and later its response pass from one thread to another. Each time, the next thread has to wake up
-and wait for the interpreter lock.
+A stage of a server has threads of its own. In the thesis *Functional Kafka*, stages have two advantages: a
+slow disk does not delay the network, and N handlers use N cores. Python lacks the second advantage, because
+only one thread runs at a time.
+
+Stages make a request slower, because it and its response pass between threads. Each time, the next thread
+has to wake up and wait for the interpreter lock.
 
 The threads of the staged server follow three rules:
 - *Order.* The requests of one connection are handled one after the other, even if several handlers are free. The

@@ -69,7 +69,7 @@ class ClientInstance:
 
 
 class ClientTelemetry:
-    """The clients that send their metrics to a broker, and when each client may send them. Thread-safe."""
+    """The clients that send metrics to a broker, and the times of their last requests. Thread-safe."""
 
     def __init__(self, settings: Callable[[], Settings]) -> None:
         """The function `settings` returns the current settings of all subscriptions."""

@@ -32,7 +32,7 @@ You can skip these modules when you read this folder for the first time:
 - `users`: lists users, sets their passwords, and removes users.
 - `acls`: creates, lists and deletes ACLs.
 - `quotas`: sets, lists and removes quotas.
-- `delegation_tokens`: creates, renews, expires and lists delegation tokens.
+- `delegation_tokens`: creates, renews and lists delegation tokens, and ends their validity.
 - `share_groups`: the start offsets of share groups.
 - `cluster`: lists the brokers with their versions and data directories, and starts elections of leaders.
 """

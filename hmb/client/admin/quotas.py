@@ -1,8 +1,9 @@
 """Contains the methods of `Admin` that set, list and remove quotas (KIP-546).
 
-A quota limits how much an *entity* may use. An entity is a user, a client id, both together, or an IP address. The
-empty name "" stands for all users, client ids or addresses that have no quota of their own. For example, this entity
-applies to the user alice, together with every client id for which alice has no other quota:
+A quota limits how much an *entity* may use. An entity is a user, a client id, both together, or an IP
+address. The empty name "" stands for all users, client ids or addresses without a quota of their own. For
+example, a quota for the next entity applies separately to each client id of the user alice that has no
+quota of its own:
     ClientQuotaEntity(user="alice", client_id="")
 
 Each quota has a key, such as `producer_byte_rate`. The enum `QuotaKey` contains all keys. The methods need Kafka 2.6.

@@ -34,10 +34,11 @@ class AssignedPartitions:
     def seek(self, partition: TopicPartition, offset: Offset, *more: Never) -> None:
         """Set the position of a partition to `offset`.
 
-        If the log does not contain this offset, the settings of the consumer decide what happens:
+        If the log does not contain this offset, the next step depends on the consumer's settings:
 
-        - Without a `group`, or with a number as the setting `offset`, `poll` raises an error.
-        - Otherwise, the consumer continues at its setting `offset`. For example, "earliest" is the first record.
+        - If the consumer has no `group`, or if its setting `offset` is a number, `poll` raises an error.
+        - Otherwise, its setting `offset` determines the new position. For example, "earliest" means the first
+          record.
         """
         if more:
             its_own = f"TopicPartition({partition!r}, {offset!r})"

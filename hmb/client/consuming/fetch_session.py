@@ -160,9 +160,9 @@ class FetchSessionHandler:
         ):
             epoch = INITIAL_SESSION_EPOCH
         self._known, self._uses_ids = wanted, uses_ids
-        # The request that is sent now can fail. The following request must then contain all wanted partitions, and its
-        # epoch must be INITIAL_SESSION_EPOCH. `_epoch`, the epoch of the following request, therefore gets this value
-        # now. After a response that continues the session, the method `completed` replaces the value.
+        # If the request that this method returns fails, the next request must contain all wanted partitions, and its
+        # epoch must be INITIAL_SESSION_EPOCH. `_epoch` is the epoch of the next request, so it gets this value. If the
+        # response continues the session, the method `completed` replaces the value.
         self._sent_epoch, self._epoch = epoch, INITIAL_SESSION_EPOCH
         if epoch <= INITIAL_SESSION_EPOCH:
             return FetchRequestData(self._id, epoch, wanted, {})

@@ -46,9 +46,9 @@ rejected it, or the broker's response is lost. There are four cases:
 - The producer gives up the failed batch A, and knows that the broker has not written A. The broker has not
   written the batches after A either. The later batches get new sequence numbers.
 
-- The producer gives up the failed batch A, but the broker may have written A. The broker may also have written
-  batches after A. Let B be the first batch after A that the broker has certainly rejected. B and all batches
-  after B get new sequence numbers in a new epoch.
+- The producer gives up the failed batch A, but the broker may have written A and batches after A. Batch B
+  is the first batch after A that the broker has certainly rejected. The broker also rejects all later
+  batches. B and these batches get new sequence numbers in a new epoch.
 
   Batches after the failed batch A and before the rejected batch B keep their sequence numbers and their epoch.
   The producer sends them again. The broker drops or rejects each batch that it has already written.
@@ -65,8 +65,9 @@ So the producer first sends only one batch of a partition. After the broker has 
 batches can be in flight. After each change of the epoch, the producer begins with one batch again. Batches of a
 partition with different epochs are never in flight together.
 
-A broker forgets a producer that sends nothing for a day (`producer.id.expiration.ms`). The broker then accepts
-a batch even if an earlier batch is missing. Two batches can change their order only in this case.
+A broker forgets a producer that sends nothing for a day (`producer.id.expiration.ms`). It then accepts a
+batch even if an earlier batch is missing. Only in this case can the broker write a batch before an earlier
+one.
 
 For example, a broker has forgotten a producer after a day without batches. The producer then sends batches A
 and B together. The broker rejects A as too large. It writes B, because it accepts any sequence number from a
@@ -86,9 +87,9 @@ queue has sequence numbers.
 Suppose that five batches are in flight when the connection breaks. The producer sends these five again, one by
 one, before it sends newer batches.
 
-The producer does not know whether the broker has written these batches, so it may have to send all of them
-again. The broker recognizes a copy only if the batch is one of the producer's last five batches. If the
-producer sent newer batches in the meantime, the broker might not recognize some of the copies.
+When a connection breaks, the producer does not know which batches in flight the broker has written. It may
+have to send all of them again. The broker recognizes a copy only if the batch is one of the producer's last
+five batches. If the producer sent newer batches first, the broker might not recognize some copies.
 """
 
 from __future__ import annotations

@@ -5,8 +5,9 @@ The token is a text that an identity provider has made and signed. A client gets
     sasl.oauthbearer.token.endpoint.url=file:///run/token   a file, which another program can replace
     sasl.oauthbearer.token.endpoint.url=https://...         the identity provider; the client sends its id and secret
 
-The client gets a token before each login. Because a token expires, a broker can limit how long a login is valid.
-Before the login on a connection expires, the client opens a new connection and logs in again.
+The client gets a token before each login. A broker can limit how long a login is valid, for example until
+the token expires. Before the login on a connection expires, the client opens a new connection and logs in
+again.
 
 Source: RFC 6749, chapter 4.4 (client credentials); RFC 7628; KIP-255, KIP-768, KIP-1139.
 """

@@ -1,4 +1,4 @@
-"""The classic group protocol: the members of a group stop at a barrier, and one member assigns the partitions.
+"""The classic group protocol: a rebalance waits for all members, and one member assigns the partitions.
 
 One member, the leader, decides which member reads which partitions. Each member sends metadata, for example its list of
 topics, to the coordinator. The coordinator elects the leader, and sends the metadata of all members to it.

@@ -5,8 +5,8 @@ such as "range". The group must choose a protocol that all members support. Each
 protocol in its own list, and the protocol with the most votes wins. For example, three members send the lists (range,
 sticky), (sticky, range) and (sticky, range). All members support both protocols, and "sticky" wins with two votes.
 
-A member sends metadata with each protocol that it supports. The metadata of a consumer contains the topics that the
-consumer reads. The leader of the group needs the metadata to assign the partitions.
+A member sends separate metadata for each protocol that it supports. The metadata of a consumer contains the
+topics that the consumer reads. The leader of the group needs the metadata to assign the partitions.
 
 The broker decodes the metadata only in a group of consumers. It needs the names of the topics, because the group's
 committed offsets for a topic do not expire while a member reads this topic (subscriptions.py).

@@ -44,7 +44,7 @@ class ConsumerDeadlines(MemberDeadlines):
         self._syncs.pop(member_id, None)
 
     def end_classic(self, member_id: str) -> None:
-        """End a member's deadlines for its next JoinGroup request and its next SyncGroup request.
+        """Remove a member's deadlines for its next JoinGroup request and its next SyncGroup request.
 
         Only members that use the classic protocol can have these two deadlines.
         """

@@ -81,15 +81,14 @@ class ConsumerGroup(ModernGroup[ConsumerState, ConsumerGroupSettings]):
         clock: Callable[[], int],
         downgraded: Callable[[ConsumerGroup, Collection[str], int], Group | None] = keep_protocol,
     ) -> None:
-        """Create an empty group.
+        """Create an empty KIP-848 group.
 
-        `downgraded(group, leaving, now)` is a function that creates the classic group for a downgrade. A downgrade
-        replaces a KIP-848 group with a classic group. It is possible only if all remaining members use the classic
-        protocol.
+        The function `downgraded(group, leaving, now)` creates a classic group that replaces this group. The
+        function returns None if a downgrade is not possible. A downgrade is possible only if all remaining members
+        use the classic protocol.
 
-        This group calls `downgraded` before it removes members. `group` is this group, `leaving` contains the ids of
-        the members to remove, and `now` is the current time (ms). The function `downgraded` returns the classic
-        group, or None if a downgrade is not possible.
+        This group calls `downgraded` before it removes members. The argument `group` is this KIP-848 group.
+        `leaving` contains the ids of the members to remove, and `now` is the current time (ms).
         """
         super().__init__(group_id, settings, topics, clock)
         self.deadlines: ConsumerDeadlines = ConsumerDeadlines()

@@ -226,7 +226,7 @@ class ConsumerMember:
         return self._moved(self._after(event), target.epoch, {**kept, **dict.fromkeys(free, target.epoch)}, {})
 
     def _without_unread(self, target: MemberTarget, owned: frozenset[PartitionId] | None) -> ConsumerMember:
-        """Take the partitions of unsubscribed topics from the member, and return the changed member.
+        """Remove the partitions of unsubscribed topics from the member, and return the changed member.
 
         A member unsubscribes from a topic when it changes its subscription. The target assignment may be older than
         this change, so it may still contain partitions of the topic.

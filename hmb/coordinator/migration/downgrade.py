@@ -1,4 +1,4 @@
-"""The downgrade: a KIP-848 group in which only members with the classic protocol are left becomes a classic group.
+"""The downgrade: a KIP-848 group becomes a classic group when all its remaining members use the classic protocol.
 
 A downgrade happens in these two cases, if the setting `group.consumer.migration.policy` allows it:
 - Members are removed, because they leave or because a deadline has passed. All remaining members use the classic

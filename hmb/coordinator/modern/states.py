@@ -1,8 +1,8 @@
 """Declares the states of a KIP-848 group or a share group.
 
-The broker does not store the state of a group. It computes the state from the members and from two epochs. The
-*group epoch* increases with each change of the group. The *assignment epoch* is the group epoch for which the
-broker has computed the newest target assignment. The list `GROUP_STATES` contains pairs of a state and a
+The broker does not store the state of a group. It computes the state from the members and from two numbers.
+The *group epoch* increases with each change of the group. The broker then computes a new target assignment,
+and sets the *assignment epoch* to the group epoch. The list `GROUP_STATES` contains pairs of a state and a
 condition. The group is in the first state whose condition is true. A streams group has an additional state
 (streams/states.py).
 

@@ -103,10 +103,11 @@ class ShareGroupCurrentMemberAssignmentKey(Key, record_type=14, value=ShareGroup
 
 
 class ShareGroupStatePartitionMetadataValue(Value, flexible="0+"):
-    """The share-partitions of a group: those whose state is stored, and those whose state is being created or deleted.
+    """The share-partitions of a group, in three lists.
 
-    Kafka first stores that it is creating or deleting a state (`initializing_topics`, `deleting_topics`). HMB creates
-    or deletes a state in one step, so it writes only `initialized_topics`.
+    Kafka writes to `initializing_topics` before it creates a state, and to `deleting_topics` before it deletes
+    a state. `initialized_topics` contains the share-partitions whose state is stored. HMB creates or deletes a
+    state in one step, so it writes only this list.
     """
 
     class TopicPartitionsInfo(Struct):

@@ -154,14 +154,14 @@ def _order_problems(
 ) -> Iterator[str]:
     """Yield a problem if the result of a bolt depends on the order of events.
 
-    The function runs the topology several times, each time with another order of events. It compares the results of
-    the bolts with the results of an earlier run (`first`). If a run fails, the function yields the error.
+    The function runs the topology several times, each time with another order of events. It compares the bolts'
+    results with `first`, the results of an earlier run. If a run fails, the function yields the error and stops.
 
-    If a bolt has a different result, the function yields one problem and stops. The next bolts receive different
-    tuples from this bolt, so their results differ, too.
+    When a bolt has a different result, the function yields a problem and stops, because this difference can change
+    the results of all later bolts.
 
-    The set `broken` contains the names of bolts and spouts with problems that the user already knows. If a bolt
-    in `broken` has a different result, the function stops and yields nothing.
+    The set `broken` contains the names of bolts and spouts with problems that the check has already reported. If
+    the bolt that differs is in `broken`, the function stops without a second report.
     """
     quiet = _without_sinks(topology, {})
     for order in range(1, ORDERS):
@@ -224,9 +224,9 @@ def _advice(topology: Topology, node: Declaration) -> str:
 
 
 def _without_sinks(topology: Topology, seen: Seen) -> Topology:
-    """Return a copy of a topology, with sinks that do nothing.
+    """Return a copy of a topology in which the sinks do nothing.
 
-    If `seen` contains the name of a node, the copied node adds its tuples and errors to `seen[name]`.
+    During a run of the copy, each spout or bolt named in `seen` adds its tuples and errors to `seen[name]`.
     """
     quiet = Topology(topology.name, topology.version)
     for node in topology.nodes.values():

@@ -44,7 +44,7 @@ class Monoid(ABC, Generic[S]):
 
     @abstractmethod
     def merge(self, a: S, b: S) -> S:
-        """Return a state that combines `a` and `b`. It may refer to parts of `a` and `b` instead of copying them."""
+        """Return a state that combines `a` and `b`. The result may share objects with `a` and `b`."""
 
     def lift(self, value: Any) -> S:
         """Return the state that contains only this value."""

@@ -9,8 +9,8 @@ The negotiator works in rounds. If nothing fails, each round takes one snapshot:
 The table `steps.STEPS` contains the steps of a round, and the steps after a failure. The documentation draws its
 picture of the state machine from this table.
 
-HMB takes a snapshot in the same four steps as the Hailstorm paper. But a snapshot of the paper can contain too
-many tuples. HMB corrects this error with an additional phase.
+HMB takes a snapshot in the same four steps as the Hailstorm paper. But with the paper's algorithm, a snapshot
+can contain too many tuples. HMB corrects this error with an additional phase.
 
 Suppose that a snapshot must include only offsets 0 to 9 of a partition. The snapshot's clock contains the
 offset 10. In the Hailstorm paper, the spouts resume before all bolts know the clock. A bolt can therefore add
@@ -38,9 +38,9 @@ Suppose that the newest complete snapshot covers the records at the offsets 0 to
 begins from an older snapshot, so no restart repeats the outputs of these records. A sink can therefore write
 the outputs.
 
-Suppose that a processor has lost its part of the newest snapshot that is recorded as complete. If all
-processors have saved a newer snapshot, the topology restarts from the newer snapshot. Otherwise, the negotiator
-ends the topology with an error.
+The snapshot store records the newest complete snapshot. Suppose that a processor has lost its part of this
+snapshot. If all processors have saved a newer, unrecorded snapshot, the topology restarts from the newer one.
+Otherwise, the negotiator ends the topology with an error.
 
 **Failures.** If a processor reports a failure (an exception of the user's code, or records that have expired), the
 negotiator ends the topology. A restart would not help, because the topology would fail again at the same record.

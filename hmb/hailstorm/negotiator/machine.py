@@ -70,8 +70,10 @@ class Negotiator:
         """Act on at most one event of the table `steps.STEPS`, and return the new master state.
 
         Return None if no event has occurred, or if the store refuses to mark a snapshot as complete because a newer
-        epoch (a start of the topology) has begun. If the store cannot mark a snapshot for another reason, the topology
-        continues. If this was the topology's last snapshot, the topology ends with an error.
+        epoch (a start of the topology) has begun.
+
+        If another error, such as a full disk, prevents the marking, the topology continues. But if this was its last
+        snapshot, the topology ends with the error.
 
         Raises SnapshotError if the store cannot begin an epoch. Raises TopologyError if a topic has changed.
         """

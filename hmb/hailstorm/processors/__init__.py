@@ -32,13 +32,16 @@ below C. The bolt takes the snapshot in five steps:
    merge(A, B).
 5. After the save, merge(A, B) becomes the only state of the bolt.
 
-A snapshot of the Hailstorm paper can have wrong contents for two reasons: paused spouts resume too early (see
-the module `hmb.hailstorm.negotiator`), and bolts can send wrong outputs.
+With the algorithm of the Hailstorm paper, a snapshot can have wrong contents for two reasons: paused spouts
+resume too early (see the module `hmb.hailstorm.negotiator`), and bolts can send wrong outputs.
 
-This example shows a wrong output. A snapshot contains offsets 0 to 9 of the partition tags-0, and offsets 0 to 4
-of tags-1. A bolt counts words. It receives "sun" from offset 5 of tags-1, and then "sun" from offset 9 of
-tags-0. For offset 9, the bolt sends the count 2, and the next bolt saves this 2 in the snapshot. The correct
-count is 1, because the snapshot does not contain offset 5 of tags-1.
+This example shows a wrong output. A snapshot contains offsets 0 to 9 of the partition tags-0, but only offsets
+0 to 4 of tags-1. A bolt counts words, and receives "sun" twice:
+    record                 in the snapshot   output
+    offset 5 of tags-1     no                1
+    offset 9 of tags-0     yes               2
+The next bolt saves the output 2 in the snapshot. The correct output is 1, because the snapshot does not contain
+offset 5 of tags-1.
 
 Until a bolt in HMB has processed all tuples of a snapshot, all other tuples wait. The outputs that belong to
 the snapshot therefore cannot depend on the waiting tuples. In a bolt without a state, no tuple waits, because

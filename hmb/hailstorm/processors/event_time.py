@@ -1,4 +1,4 @@
-"""Event-time watermarks: the event time up to which all tuples have arrived.
+"""Event-time watermarks: a bolt expects no tuples with event times before its watermark.
 
 A *low water mark* contains one offset for each partition. The sender of the mark sends no more tuples from
 records below these offsets. But a window ends at an event time, not at an offset.
@@ -91,11 +91,13 @@ class PartitionTimes:
 
 
 class Watermark:
-    """Computes a bolt's watermark: the bolt expects no more tuples with event times before the watermark.
+    """The watermark of a bolt: the bolt expects no more tuples with event times before `time`.
 
-    Each sender reports a *time mark* for each partition. The time mark 12:00 means that the sender will send no
-    more tuples of this partition with earlier event times. A new mark replaces the sender's previous mark. The
-    watermark `time` is the earliest mark of all senders. Idle partitions do not count.
+    Processors that send tuples to the bolt report *time marks*. After the time mark 12:00 for a partition, a
+    processor sends no more tuples of this partition with earlier event times. A new mark replaces the processor's
+    old mark.
+
+    `time` is the earliest mark of all processors and partitions. Idle partitions do not count.
 
     Invariant: `time` never goes back.
     """

@@ -67,8 +67,8 @@ class Participant:
     def observe(self, master: MasterState) -> None:
         """React to a new master state: register, restore a snapshot, or inform the state machine.
 
-        Raises SnapshotError if the snapshot cannot be loaded or does not match a sink's target, and UserCodeError if a
-        target fails. A temporary exception of a target, for example OSError, is raised unchanged.
+        Raises SnapshotError if the snapshot cannot be loaded or does not match the outputs in a sink's database or
+        topic. Raises UserCodeError if user code fails. Temporary errors such as OSError are raised unchanged.
         """
         if master.phase is MasterPhase.INITIALIZE:
             if master.epoch > self.report.epoch:

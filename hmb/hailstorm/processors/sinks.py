@@ -6,8 +6,8 @@ one offset for each partition. The sink has written all outputs of records below
 For example, a snapshot includes offsets 0 to 9 of a partition. The sink has already written the outputs of
 offsets 0 to 4. It saves the outputs of offsets 5 to 9, and the offset 5.
 
-If a sink writes each output on arrival, its snapshot is empty. The snapshot store saves it together with one
-offset for each partition. So even a topology without bolts can start again at these offsets.
+If a sink writes each output on arrival, its snapshot contains no outputs. The snapshot store saves this empty
+snapshot with one offset for each partition. So even a topology without bolts can restart there.
 
 A sink can hold outputs back until a *complete* snapshot includes them. A snapshot is complete when all
 processors have saved their states. After a crash, the topology starts from a complete snapshot. The sink can

@@ -1,8 +1,8 @@
 """The state of a bolt: usually one state S, but two states A and B during a snapshot.
 
-A snapshot has a clock, which contains one offset for each partition. The tuples from records below these
-offsets belong to the snapshot. When a snapshot begins, the bolt's state S becomes the snapshot's state A. Later
-tuples wait, and then enter a new state B. The state of a bolt goes through these stages:
+The clock of a snapshot contains one offset for each partition. Tuples from records below these offsets belong
+to the snapshot. All other tuples are *later* tuples. Normally, a bolt has one state, S. During a snapshot, S is
+called A, and later tuples enter a second state B:
     stage       state              tuples
     normal      S                  all tuples enter S
     gathering   A (was S)          tuples of the snapshot enter A; later tuples wait

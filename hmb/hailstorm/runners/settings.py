@@ -41,9 +41,9 @@ class RunSettings:
 
     Workers get the settings in `security` through a pipe, so no other process can read them.
 
-    If processors do not register in time, a runner replaces their workers and doubles the time limit. With
-    `start_timeout` = 10, the limits are 10, 20, 40 and 60 s. The maximum is 60 s or `start_timeout`, whichever is
-    longer. After all processors have registered, the limit is `start_timeout` again.
+    If processors do not register in time, a runner replaces their workers and doubles the time limit, up to 60 s.
+    With `start_timeout` = 10, the limits are 10, 20, 40 and 60 s. A `start_timeout` above 60 s is not doubled.
+    After all processors have registered, the limit is `start_timeout` again.
 
     With a large `poll_records`, a topology processes more records per second. With a small `poll_records`, each
     record reaches the sink sooner, and processors react to the negotiator sooner.

@@ -1,11 +1,12 @@
 """The page of a running broker draws the broker's partitions, groups and requests in a browser while they change.
 
-`hmb broker --ui` serves one HTML page with a style and a few scripts (static/). The page reads only from the broker
-that serves it, and it changes nothing in this broker. The browser sends these requests to the broker:
+`hmb broker --ui` serves one HTML page with a style and a few scripts (static/). The page only reads, and only
+from this broker. The browser sends these requests to the broker:
     what the browser shows        request           what the broker does
     the page itself               GET /             `routes.py` serves index.html, page.css and page.js
     the state of the broker       GET /changes      `feed.py` sends the parts of the state that have changed
-    one segment, batch, look-up   GET /segment ...  `log_views.py` reads the log when the user opens one of these
+    a segment or a batch          GET /segment ...  `log_views.py` reads the log when the user opens one
+    the search for an offset      GET /look-up      `log_views.py` shows the search steps
     the requests of clients       GET /requests     `recent_requests.py` records requests while a page shows them
 
 The feed divides the state into parts, for example one part for each partition and one for each segment.

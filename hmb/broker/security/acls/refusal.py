@@ -149,14 +149,14 @@ def _identities(fields: Mapping[str, Field], source: Any) -> dict[str, Any]:
 
 
 def _paired(source: Any, item: type[Struct], version: int) -> list[Any] | None:
-    """Return the list in `source` that corresponds to a list of the response, or None if no list does.
+    """Return the request's list that has the same kind of names or ids as a list of the response.
+
+    Without such a list, return None. If the list is empty or null, return an empty list.
 
     `source` is a request, or a part of a request. `item` is the class of the items in the response's list.
 
-    For example, each item in the list `responses` of a Produce response contains a topic's name. The list
-    `topic_data` of the request also contains topic names, so the function returns `topic_data`.
-
-    If the corresponding list is empty or null, the result is an empty list.
+    For example, each item in the list `responses` of a Produce response contains a topic's name. The request's
+    list `topic_data` contains topic names, so the function returns this list.
     """
     if not isinstance(source, Struct):
         return None

@@ -4,9 +4,10 @@ A producer with a *transactional id* sends requests about its transactions to on
 The coordinator stores the state of the transactional id. The state is not lost when the producer or the broker
 restarts.
 
-The transaction coordinator must know all partitions of a transaction. How it gets to know a partition depends on the
-producer's *transaction version* (KIP-890). In version 1, the producer sends the partition to the coordinator before it
-sends the first batch to the partition. In version 2, the partition's leader does this when it receives the first batch.
+The transaction coordinator must know all partitions of a transaction. The producer's *transaction version*
+(KIP-890) determines who reports a partition to the coordinator. In version 1, the producer reports a
+partition before it sends the first batch to this partition. In version 2, the leader of the partition
+reports it when the first batch arrives.
 The methods of the producer send these requests:
     method                       version 1                              version 2
     init_transactions            InitProducerId                         InitProducerId

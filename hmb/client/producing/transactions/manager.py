@@ -303,8 +303,8 @@ class TransactionManager(AtLeastOnce):
     def _holding_coordinator(self) -> Iterator[None]:
         """Hold a lock for a `with` block, so that only one thread at a time sends requests to the coordinator.
 
-        The method `close` does not wait for this lock. If another thread calls `close` during the block, the thread
-        that holds the lock closes the connection to the coordinator after the block.
+        The method `close` does not wait for this lock. If thread A calls `close` while thread B runs the block, B
+        closes the connection to the coordinator after the block.
         """
         try:
             with self._asking:

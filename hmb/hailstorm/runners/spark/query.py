@@ -8,8 +8,8 @@ The functions of a topology run on Spark without changes. If no record is late, 
 with and without Spark. The order of the tuples does not matter, because the states are commutative monoids.
 Only Spark keeps the states of closed windows.
 
-A bolt with a state runs as several *instances*, as many as its `parallelism`. Each instance has its own state.
-All tuples with the same key go to the same instance. Each node of the topology becomes a part of a query:
+A bolt with a state runs as one or more *instances*. Their number is the bolt's `parallelism`. Each instance has
+its own state. All tuples with the same key go to the same instance. Each node becomes a part of a query:
     node of the topology            part of the query
     spout                           readStream.format("hmb"), and `convert` in mapInPandas
     bolt without a state            `transform` in mapInPandas
@@ -44,12 +44,12 @@ cannot store these outputs, so `on_spark` refuses both classes.
 On Spark, nothing is dropped or deleted: every record counts, and a bolt keeps the states of all windows. So if
 no record is late, both results are equal. If some records are late, only Spark's result includes them.
 
-**Combiners.** Without Spark, the sender merges the tuples for a bolt with `combine=True`: each batch then
-contains one tuple for each key. For example, three tuples "sun" become ("sun", 3). The bolt computes its
-outputs from the merged tuples.
+**Combiners.** Some bolts have the option `combine=True`. Without Spark, a sender merges the tuples for these
+bolts: each batch contains one tuple for each key. For example, three tuples "sun" become ("sun", 3). The bolts
+compute outputs from merged tuples.
 
-Spark does not merge the tuples for this bolt, so the bolt computes outputs for each tuple. The states of the
-bolt are the same with and without Spark.
+On Spark, the option `combine=True` of a bolt has no effect: the bolt computes outputs for each tuple. The
+states of the bolt are the same with and without Spark.
 
 The operator `transformWithState` needs Spark's RocksDB state store, and Python's `protobuf`. One query can contain
 several of these operators. The older operator `applyInPandasWithState` can occur only once in a query.
@@ -161,7 +161,7 @@ def _union(frames: dict[str, DataFrame], node: Declaration) -> DataFrame:
 
 
 def _records(node: Declaration, spout: Spout, session: SparkSession, client: Mapping[str, str]) -> DataFrame:
-    """Return the rows of a spout: one row for each record of its topic that `convert` turns into a tuple."""
+    """Return the rows of a spout, one for each tuple that `convert` makes from a record of the topic."""
     frame = session.readStream.format("hmb").options(**_options(spout, client)).load()
     name, convert = node.name, spout.convert
 

@@ -73,10 +73,11 @@ class Mailbox:
             return True
 
     def notify(self, notice: Notice) -> None:
-        """Add a notice without waiting. A notice is a master state, or reports the end of a save.
+        """Add a notice without waiting: a master state or a `SaveNotice`.
 
-        A master state is a command of the negotiator, which controls all processors. A new master state replaces an
-        older one that is still in the mailbox, because a processor needs only the newest command.
+        A `SaveNotice` reports whether the processor's state was saved. A master state is a command of the negotiator,
+        which controls all processors. A new master state replaces an older one that is still in the mailbox, because a
+        processor needs only the newest command.
         """
         with self._lock:
             if isinstance(notice, MasterState):

@@ -7,9 +7,9 @@ which ends the topology:
   setting `allow_expired` prevents the error.
 - The topic was *created again*: its log ends before the offset at which the spout has to continue.
 
-The reader does not detect every topic that was created again. For example, the spout has to continue at offset 50. A
-user deletes the topic and creates it again, and producers write 60 records to the new topic. The new topic has a
-record at offset 50, so the reader raises no error.
+The reader cannot always detect that a topic was created again. For example, the spout has to continue at offset
+50. A user deletes the topic and creates it again, and producers write 60 records to the new topic. The new
+topic has a record at offset 50, so the reader raises no error.
 
 If a user deletes a topic and creates it again, the id of the topic changes. The module `topics` detects this
 change.

@@ -118,8 +118,8 @@ class RemotePost(Post):
     def _open(self, receiver: str, payloads: Payloads, is_obsolete: Callable[[], bool]) -> Channel | None:
         """Return a new channel to the receiver for the epoch of the payloads.
 
-        First wait until the registry contains the receiver's address for this epoch or a newer one. Return None if the
-        payloads become obsolete or the post is closed during this wait.
+        First wait until the receiver has registered its address for this epoch or for a newer epoch. Return None if the
+        payloads become obsolete during the wait, or if `close` is called.
         """
         before = self._channels.pop((payloads.sender, receiver), None)
         if before is not None:
