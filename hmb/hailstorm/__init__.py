@@ -14,9 +14,9 @@ Second, each snapshot has a *clock* with one offset for each partition, for exam
 partition tags-1. On every processor, the snapshot includes exactly the tuples that come from records below these
 offsets.
 
-The processors do not have to stop at the same time for a snapshot. Each tuple carries the partition and the offset of
-its record, so a bolt can recognize a tuple that is not part of the snapshot. A bolt with a state processes this tuple
-only after its state for the snapshot is complete.
+The processors do not have to stop at the same time for a snapshot. Each tuple carries the partition and the
+offset of its record, so a bolt can recognize tuples that do not belong to the snapshot. A bolt with a state
+processes these tuples only after it has processed all tuples of the snapshot.
 
 After a crash, Hailstorm loads all states from the newest snapshot that every processor has saved. For example,
 these states include the records of partition tags-0 at offsets 0 to 10. The spout that reads tags-0 then

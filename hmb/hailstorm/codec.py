@@ -291,11 +291,11 @@ def _encode_lengths(out: bytearray, values: Sequence[str | bytes]) -> None:
 
 
 def _packed_ints(values: Sequence[int]) -> bytes:
-    """Return the kind and the content of a column of ints, or no bytes if an int needs more than 8 bytes.
+    """Return a letter for the width and the encoded ints, or no bytes if an int needs more than 8 bytes.
 
-    The function tries the widths 1, 2, 4 and 8 bytes, until `struct` accepts all values. A failed try takes little
-    time, because `struct` stops at the first value that is too large. A search for the smallest and the largest
-    value would usually take more time.
+    The function tries the widths 1, 2, 4 and 8 bytes, until `struct` accepts all ints. A failed try takes little
+    time, because `struct` stops at the first int that is too large. A search for the smallest and the largest int
+    would usually take more time.
     """
     for width in INT_WIDTHS:
         try:

@@ -5,13 +5,13 @@ exception class.
 
 - `TopologyError`: the topology is wrong, or does not match its snapshots or its topics. A restart does not
   help.
-- `UserCodeError`: a function of the user raised an exception. After a restart, the function would raise the
-  exception again, so the topology stops. In a sink, the cause can be temporary (`can_pass`), for example a
-  database restart. The sink then raises no `UserCodeError`, and the runner starts the sink again.
+- `UserCodeError`: a function of the user raised an exception. The topology stops, because the function would
+  raise the exception again after a restart. A sink does not raise this error if the cause may be temporary, for
+  example a database restart. Instead, the runner starts the sink again.
 - `SnapshotError`: a snapshot cannot be saved or loaded, for example because the disk is full or a file is
   damaged.
-- `StaleEpochError`: a processor tried to write, although the topology has started again (in a new *epoch*). The
-  write is refused, and the processor ends.
+- `StaleEpochError`: a processor from before the topology's last restart tried to write. The write is refused,
+  and the processor ends. Each start of the topology begins a new *epoch*.
 - `CodecError`: a value cannot be encoded, or bytes cannot be decoded.
 """
 

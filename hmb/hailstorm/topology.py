@@ -42,8 +42,8 @@ A snapshot store saves the `fingerprint` of its topology, and refuses a topology
 fingerprint contains the nodes, and the kind of each bolt's state, for example `MapOf(Sum())`.
 
 The fingerprint of a topology cannot contain the code of functions. Suppose that a function returned prices in
-euros, and now returns cents. The stored sums are then wrong. Change the `version` of the topology, which is
-part of the fingerprint.
+euros, and now returns cents. The stored sums are then wrong. A new `version` changes the fingerprint, so the
+topology cannot load these sums.
 
 You can change some options of a node, for example `allowed_lateness`, and keep the old snapshots. These options
 are not part of the fingerprint. The new value of an option applies to the records after the newest snapshot.
@@ -280,10 +280,10 @@ class Processors:
     These fields are dicts, written as key -> value:
     by_name        name of a processor -> the processor; senders come before receivers
     followers      name of a node -> the nodes to which this node sends its tuples
-    upstreams      name of a processor -> a second dict, which has partitions as keys
+    upstreams      name of a receiving processor -> a dict: partition -> names of the sending processors
 
-    For example, `upstreams["count-0"][p]` is a set of processor names. These processors send tuples from
-    records of the partition `p` to `count-0`.
+    For example, `upstreams["count-0"][p]` contains the names of the processors that send tuples from the partition
+    `p` to `count-0`.
     """
 
     def __init__(self, topology: Topology, partitions: Mapping[str, Sequence[int]]) -> None:

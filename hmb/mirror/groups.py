@@ -3,9 +3,9 @@
 Every few seconds, the mirror reads the committed offsets of the selected groups at the source, and translates
 them. The mirror commits a translated offset at the target if two conditions hold:
 
-- The group has no members at the target. Otherwise, the target refuses the commit.
-- At the target, the group has committed no offset, or a smaller one. Otherwise, a group that already reads at
-  the target would go back.
+- The group has no members at the target. If the group has members, the target refuses the commit.
+- The group has no committed offset at the target, or a smaller one than the translated offset. The mirror never
+  moves a group back.
 
 The mirror remembers *runs* of copied records. In a run, the offset grows by one from record to record, both at
 the source and at the target (see `translation`). For a committed offset in a run, the mirror computes the

@@ -89,8 +89,8 @@ def heartbeat(aliases: Aliases, now: int) -> Record:
     """Return the heartbeat record that a mirror writes into its source cluster. `now` is the time in ms.
 
     The key contains the name of the mirror's target cluster, and then the name of its source cluster. For example,
-    a mirror that copies from `east` to `west` writes the key (`west`, `east`), as MirrorMaker 2 does. MirrorMaker 2
-    calls the first field of the key "source cluster", and the second field "target cluster".
+    a mirror that copies from `east` to `west` writes the key (`west`, `east`). MirrorMaker 2 writes the same key,
+    but calls the first name "source cluster" and the second name "target cluster".
     """
     return Record(key=_text(aliases.target) + _text(aliases.source), value=_HEARTBEAT.pack(0, now), timestamp=now)
 

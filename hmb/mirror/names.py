@@ -1,9 +1,10 @@
 """Determines which topics a mirror copies, and which names the copies get at the target.
 
-By default, a copy has the same name as its topic. The mirror can also name copies like Kafka's MirrorMaker 2:
-the copy of topic `orders` from cluster `east` is `east.orders`. This name shows where the records come from. It
-also makes it possible that two clusters mirror each other: the mirror from `west` to `east` does not copy
-`east.orders` back.
+By default, a copy has the same name as its topic. The mirror can also use the names of Kafka's MirrorMaker 2:
+the copy of topic `orders` from cluster `east` is called `east.orders`.
+
+The name `east.orders` shows where the records come from. It also allows two clusters to mirror each other: the
+mirror from `west` to `east` does not copy `east.orders` back.
 
 Source: KIP-382, "Remote Topics".
 """

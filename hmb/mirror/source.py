@@ -149,7 +149,7 @@ def _fetched(data: PartitionData, position: int) -> Fetched:
 
 
 def read_records(cluster: Cluster, partition: TopicPartition, first: int, end: int) -> Generator[Record, None, None]:
-    """Yield the committed records of a partition from the offset `first` on, up to the offset `end`.
+    """Yield the committed records of a partition from the offset `first` to the offset `end` - 1.
 
     Raises KafkaError if the partition cannot be read.
     """

@@ -19,8 +19,8 @@ source 7, target 7, 93 records.
 If the mirror writes in transactions, each transaction adds a marker to the copy. The marker uses an offset only
 in the copy, so it ends a run. A partition can have thousands of runs.
 
-A mirror keeps at most MAX_RUNS runs of a partition. If there are more, the mirror forgets every second run in
-the older half. Each forgotten run leaves a *gap* between two other runs.
+A mirror keeps at most MAX_RUNS (64) runs of a partition. If there are 65, it forgets every second run of the
+32 oldest. Each forgotten run leaves a *gap* between two other runs.
 
 In a gap, the mirror has forgotten the exact offsets of the records in the copy, so it counts records. For
 example, a gap begins at the source offset 500, and a group has committed offset 560. The source has 40 records

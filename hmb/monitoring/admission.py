@@ -38,7 +38,7 @@ LOGIN_MISSING = "this broker has users: log in on its page, or send a user's nam
 
 
 class Proofs(NamedTuple):
-    """The parts of a request that can prove who has sent it. The field of a missing part is an empty text."""
+    """The parts of a request that can prove the sender's identity. A missing part is an empty string."""
 
     authorization: str  # the header Authorization
     token: str  # the token in the address of the request, or in a cookie

@@ -109,5 +109,5 @@ def _group(group: GroupInfo, shown: set[str]) -> GroupInfo:
 
 
 def _of_topics(partitions: Iterable[str], topics: set[str]) -> list[str]:
-    """Return those of the `partitions` that belong to one of the `topics`. A partition is a text such as "orders-3"."""
+    """Return the partitions whose topics are in `topics`. A partition is a text such as "orders-3"."""
     return [each for each in partitions if each.rpartition("-")[0] in topics]

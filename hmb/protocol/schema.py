@@ -206,7 +206,7 @@ class Struct:
     def decode(cls, buffer: bytes | memoryview, version: int, position: int = 0) -> Self:
         """Decode the struct that begins at `position`.
 
-        Raises ProtocolError if the struct does not end at the end of the buffer.
+        Raises ProtocolError if the struct is malformed, or if more bytes follow it in the buffer.
         """
         message, end = cls.decode_prefix(buffer, version, position)
         if end != len(buffer):

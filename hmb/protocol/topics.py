@@ -41,7 +41,7 @@ class TopicPartition(NamedTuple):
 
 
 class PartitionId(NamedTuple):
-    """One partition, identified by the id of its topic and its number."""
+    """A partition, identified by its topic's id and its own number."""
 
     topic_id: UUID
     partition: int

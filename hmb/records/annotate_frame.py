@@ -34,10 +34,11 @@ Lines = Iterator[tuple[Line, bool]]  # a line, and whether it shows decompressed
 
 
 def annotate_frame(message: Iterable[Line], wire: memoryview, problems: list[str], *, may_be_cut: bool) -> Lines:
-    """Yield the lines of a frame, with one line for each field of its records.
+    """Yield the lines of a frame, with one line for each field of the records.
 
-    `message` yields the lines of the message, with one line for all records of a partition. `wire` contains the
-    bytes of the whole frame. For each problem in the frame, the function adds a text to `problems`.
+    `message` yields the lines of the message, where all records of a partition share one line. The function
+    replaces this line. `wire` contains all bytes of the frame. For each problem, the function adds a text to
+    `problems`.
 
     The records in a Fetch response can end inside a batch. If `may_be_cut` is true, an incomplete batch is not a
     problem.

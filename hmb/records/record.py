@@ -13,8 +13,8 @@ oldest format, a message v0 takes 26 bytes more.) A record has this layout:
 
 For example, the second record of a batch has the key "k" and the value "ab". It was created 5 ms after the
 first record. A varint stores each number from 0 to 63 as twice the number (the zigzag rule). The record has 9
-bytes after its length field, so this field stores 9 as 18, which is 12 in hexadecimal. The record has these
-bytes, in hexadecimal:
+bytes after its length field. The length field therefore contains 18, or 12 in hexadecimal. All bytes of the
+record, in hexadecimal, are:
     12 | 00 | 0a | 02 | 02 6b | 04 61 62 | 00
     length 9, attributes, 5 ms, offset delta 1, key of 1 byte, value of 2 bytes, no headers
 

@@ -13,7 +13,7 @@ PROBLEM = "the value must begin with https:// or file://, or with http:// for an
 
 
 def is_safe(address: str) -> bool:
-    """Return whether HMB may load a secret, or keys that it trusts, from an address."""
+    """Return whether HMB may load secrets or trusted keys from an address."""
     try:
         parts = urlsplit(address)
     except ValueError:

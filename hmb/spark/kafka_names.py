@@ -1,9 +1,10 @@
 """Lists the names of settings that only Kafka's Java clients have.
 
 A query that was written for Spark's Kafka connector may set options that only Kafka's Java clients have. HMB's
-client does not need these options, so the data source ignores them. `JAVA_SETTINGS` lists their names. If any
-other unknown option has a name that is similar to a known name, the data source refuses the option. Such a name
-is probably a spelling mistake.
+client does not need these options, so the data source ignores them. `JAVA_SETTINGS` lists their names.
+
+The data source ignores all other unknown options. But if an unknown name is similar to a known name, the data
+source refuses the option as a probable spelling mistake.
 
 Source: the classes ConsumerConfig and ProducerConfig of Kafka 4.3.
 """

@@ -214,14 +214,15 @@ def _plan(
 ) -> tuple[LoadRun | None, Offsets]:
     """Return the next run that `load` must write, and the end offset of the load in each partition.
 
-    The run is None if all records are loaded. Its fields `rows` and `files` are 0 until `_write` has written the run.
+    A run is a range of offsets in each partition. Its fields `rows` and `files` are 0 until `_write` has written
+    it. The run is None if all records are loaded.
 
-    The number `most` limits the offsets in the run. The run can exceed this limit a little, because it contains at
-    least one offset of each partition that has unread offsets.
+    The number `most` limits the offsets in the run. But the run contains at least one offset of each partition with
+    unread offsets.
 
-    `target` contains the end offset (exclusive) of the load in each partition. For the first run, pass None. The
-    load then ends at the current end of each partition. For each later run, pass the end offsets that the first
-    call returned.
+    `target` contains the end offset (exclusive) of the load in each partition. For the first run, pass None: the
+    load ends at the current end of each partition. For later runs, pass the end offsets that the first call
+    returned.
     """
     from hmb.spark import tasks  # `tasks` imports pyarrow: import it only after `check` has found pyarrow.
     from hmb.spark.tasks import isolation_level

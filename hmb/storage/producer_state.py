@@ -138,10 +138,10 @@ class ActiveProducer(NamedTuple):
 
 
 class LastBatch(NamedTuple):
-    """The last batch of a producer. It contains the producer's last sequence number, so compaction must keep it.
+    """The last batch of a producer. It contains the producer's last sequence number, so compaction keeps it.
 
     `last_offset` is the offset of the batch's last record. It is -1 if the producer has written no batch with its
-    newest epoch. Compaction then keeps the batch of each transaction marker with this epoch.
+    newest epoch. In this case, compaction keeps the producer's transaction markers with this epoch.
     """
 
     last_offset: int
@@ -241,10 +241,9 @@ class ProducerState:
     def add_marker(
         self, producer_id: int, epoch: int, marker: EndTransactionMarker, timestamp: int, appended_at: int
     ) -> None:
-        """End the producer's transaction in this state, after the log has appended the marker.
+        """Update the state after the log has appended a marker, which ends the producer's transaction.
 
-        `timestamp` is the time (ms) that the marker contains. `appended_at` is the time (ms) at which the log
-        appended it.
+        `timestamp` is the time (ms) in the marker. `appended_at` is the time (ms) at which the log appended the marker.
         """
         producer = self._producer(producer_id, epoch)
         producer.timestamp, producer.appended_at = timestamp, appended_at
@@ -262,8 +261,8 @@ class ProducerState:
     def replay(self, batch: RecordBatch) -> AbortedTransaction | None:
         """Update the state of the producers for a batch that the broker has read from the log.
 
-        If the batch is a marker that aborts an open transaction, return the entry of this transaction for the
-        transaction index. For every other batch, return None.
+        If the batch is a marker that aborts an open transaction, return an entry for the transaction index. For every
+        other batch, return None.
 
         Raises KafkaError if the record of a control batch cannot be decoded.
         """

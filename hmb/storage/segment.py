@@ -218,11 +218,11 @@ class Segment:
             raise DamagedSegment(self, error.message if isinstance(error, KafkaError) else str(error)) from error
 
     def batches_from(self, offset: int, end: int) -> Iterator[tuple[int, Batch]]:
-        """Return `(position, batch)` for the batch that contains `offset`, and each later batch before `end`.
+        """Return `(position, batch)` for the batches from `offset` on, and perhaps for a few earlier batches.
 
-        `end` is a position in the log file. The result may begin a few batches too early, because it begins at the
-        nearest entry of the offset index at or before `offset`. If this entry does not match the log, the method
-        rebuilds the indexes, and the result begins at the start of the segment. Raises KafkaError, OSError.
+        The result begins at the last entry of the offset index that is not above `offset`. If this entry does not match
+        the log, the method rebuilds the indexes, and the result begins at the start of the segment. The result ends
+        before the position `end` in the log file. Raises KafkaError, OSError.
         """
         entry = self.offset_index.lookup(offset)
         batches = headers(self.file, entry.position, end)

@@ -134,7 +134,7 @@ class TransactionIndex(IndexFile):
         return self.ENTRY.unpack_from(self._content, number * self.ENTRY.size)
 
     def is_sane(self) -> bool:
-        """Return whether the values of all entries are possible. A missing file counts as an index without entries."""
+        """Return whether all entries are complete and valid. A missing file is an index without entries."""
         if self._found is None:
             return True
         if self._found.size % self.ENTRY.size:

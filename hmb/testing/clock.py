@@ -48,8 +48,8 @@ A `ManualClock` does not change the clock of producers. A producer writes the re
 the broker uses the moved clock. After `advance(days=8)`, a producer's new record seems to be 8 days old. With
 the default retention of 7 days, the broker deletes the record.
 
-In topics with `message.timestamp.type=LogAppendTime`, timestamps come from the clock that the test moves.
-Retention therefore keeps new records.
+In topics with `message.timestamp.type=LogAppendTime`, the broker takes timestamps from the moved
+clock. New records therefore look new, and retention keeps them.
 """
 
 from __future__ import annotations

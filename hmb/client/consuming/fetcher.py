@@ -21,10 +21,9 @@ request contains only the partitions whose positions have changed since the prev
 If a partition in a response has an error, the module `partition_errors` decides how to continue.
 
 Limits: the fetcher always reads from the leader of a partition, even if a follower is nearer (KIP-392). It also does
-not notice when a log is truncated (KIP-320).
-
-After an unclean leader election, the new leader may lack some records, for example 8 and 9. New records later get these
-offsets. The consumer can then miss records, or read two different records with the same offset.
+not notice when a log is truncated (KIP-320). After an unclean leader election, the new leader may lack some records,
+for example 8 and 9. New records later get these offsets. The consumer can then miss records, or read two different
+records with the same offset.
 
 Source: Kafka's `Fetcher` and `FetchRequest`.
 """

@@ -69,8 +69,8 @@ class ShareGroupState(ModernState[ShareMember, frozenset[PartitionId]]):
     def set_initialized(self, partitions: frozenset[PartitionId], topics: Iterable[AssignableTopic]) -> None:
         """Replace the set of the group's share-partitions that have a state in the share coordinator.
 
-        `partitions` is the new set. It may contain share-partitions that the old set does not contain. `topics` must
-        then contain the topics of these share-partitions, because the method needs the topic names.
+        `partitions` is the new set. `topics` must contain the topic of each share-partition that is not in the old set,
+        because the method stores the name of this topic.
         """
         self.initialized = partitions
         self.names |= {topic.id: topic.name for topic in topics}

@@ -143,12 +143,12 @@ class _Counts:
     def decide_repartition_topics(self) -> None:
         """Determine the partition counts of all repartition topics.
 
-        One subtopology of the application writes a repartition topic, and another one reads it. If the application has
-        not chosen the count of the topic, the method uses the largest count of the topics that the writing subtopology
-        reads.
+        Suppose that subtopology A writes a repartition topic, and the application has not chosen the topic's partition
+        count. The method then uses the largest count of the topics that A reads. For example, A reads topics with 3 and
+        8 partitions, so the repartition topic gets 8.
 
-        The writing subtopology may itself read repartition topics without a count. The method therefore works in
-        rounds. In each round, it considers only the topics whose counts are already known.
+        A may itself read repartition topics without a count. The method therefore works in rounds, and each round uses
+        only known counts.
 
         Raises STREAMS_INVALID_TOPOLOGY if a count cannot be computed.
         """

@@ -225,14 +225,14 @@ class TransactionCoordinator:
     # -- steps
 
     def _step(self, entry: TransactionEntry, change: Change, patience: float = 0.0) -> Transaction:
-        """Compute the new value of a transactional id (`entry`), store it, and return it.
+        """Compute the new state of a transactional id, store it, and return it.
 
-        The function `change` computes the new value from the old one. If the new value contains the decision to commit
-        or abort a transaction, this method also writes the markers. It then returns the value of the ended
+        The function `change` computes the new state from the old state in `entry`. If the new state contains the
+        decision to commit or abort the transaction, the method also writes the markers, and returns the state after the
         transaction. If the markers cannot be written now, the housekeeper thread writes them later.
 
-        If another thread is changing the same id, the method waits for at most `patience` seconds. Raises the errors
-        of `change` and of `_write`.
+        If another thread is changing the same id, the method waits for at most `patience` seconds. Raises
+        the errors of `change` and of `_write`.
         """
         after = self._write(entry, change, patience=patience)
         if not after.is_prepared:

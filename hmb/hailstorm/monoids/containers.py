@@ -1,8 +1,10 @@
 """Monoids for collections of values: sets, maps of states, and the value with the highest version.
 
-For example, the word count in the Hailstorm paper has the state `MapOf(Sum())`: a map from words to counts. If the map
-does not contain a word, the word has the count 0. If the values of the map belong to a monoid, the map is a monoid,
-too, because two maps merge key by key.
+For example, the word count in the Hailstorm paper has the state `MapOf(Sum())`: a map from words to counts. A
+missing word has the count 0.
+
+To merge two maps, `MapOf` merges the two values of each key. So if the values form a monoid (values that can be
+merged), the maps form a monoid.
 
 The keys of the map are usually the keys by which the topology groups tuples. Each instance of a bolt then has a map
 with its own keys, so each key is in the map of only one instance.

@@ -7,8 +7,9 @@ of the two numbers for each key:
     CountMin       how often did a value occur?            MapOf(Sum())
     Quantiles      which number is the median?             MapOf(Sum())
 
-After a crash, a topology processes some tuples again, perhaps in another order. The three sketches then have
-exactly the same estimates as without a crash, because the order of merges does not change their states.
+After a crash, a topology processes some tuples again, perhaps in another order. `HyperLogLog`, `CountMin` and
+`Quantiles` then give exactly the same estimates as without a crash, because the order of merges does not change
+their states.
 
 With some sketches of other libraries, the estimates can be different after a crash. For example, the sketch KLL
 of the library `datasketches` drops values at random.
@@ -101,10 +102,10 @@ def _sigma(x: float) -> float:
 
 
 def _tau(x: float) -> float:
-    """Return a number with which HyperLogLog corrects its estimate for registers with the highest possible rank.
+    """Return a number that corrects the estimate of HyperLogLog if some registers are full.
 
-    A state of HyperLogLog maps registers to ranks. `x` is the number of registers whose rank is below the highest
-    possible rank, divided by the number of all registers.
+    A state maps registers to numbers (ranks). A full register has the highest possible rank. `x` is the share of
+    all registers that are not full (0 to 1).
     """
     if x in (0, 1):
         return 0.0

@@ -7,9 +7,9 @@ wait for tuples or for other processors.
 A *driver* is code that calls the methods of a state machine, for example when tuples have arrived. After the
 call, the driver sends the tuples in the field `outbox` of the state machine.
 
-Two kinds of drivers call the state machines. The first kind are the runners: they call the state machines from
-threads, and send tuples through sockets. The other driver is the module `hmb.hailstorm.simulation`. It runs the
-events in a random order, and can repeat an order with the same seed.
+Two kinds of drivers call the state machines. Runners call the state machines from threads, and send tuples
+through sockets. The module `hmb.hailstorm.simulation` simulates events in a random order, and repeats this
+order for the same seed.
 
 To report an event, a driver calls a method of the state machine:
     observe(master)     the negotiator has published the decision `master`, for example to begin a snapshot
@@ -65,8 +65,8 @@ In three cases, the low water marks of the Hailstorm paper are not sufficient. H
 - For each partition, a bolt waits only for the marks of processors that can send tuples of this partition. For
   example, a spout reads only the partition tags-0. For tags-1, the bolt does not wait for this spout.
 
-Read in this order. In a first reading, skip the last two modules:
-- `low_water_marks`   for each partition, finds the offset below which a processor has received all tuples
+Read the modules in this order. In a first reading, skip `combiner` and `event_time`:
+- `low_water_marks`   computes an offset for each partition: all tuples from smaller offsets have arrived
 - `emitter`           sends tuples and low water marks to the instances of the next nodes
 - `spouts`            the state machine of a spout, which makes tuples from records
 - `split_state`       the state of a bolt: one state, or two states during a snapshot

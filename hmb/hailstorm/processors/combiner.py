@@ -25,17 +25,18 @@ A bolt with a combiner receives rows (key, state), one row for each key of a bat
 function `transform`, and sends the result, for example the new count of a word. This count already includes all
 occurrences of the word in the batch.
 
-**Snapshots stay exact.** A snapshot contains a whole batch or nothing of it, because a spout pauses for a snapshot only
-between two batches. For example, a batch has the offsets 7 to 10 of one partition. If a snapshot contains offset 10, it
-also contains 7 to 9. The merged tuples of this batch therefore need only one offset, 10.
+**Snapshots stay exact.** A snapshot contains a whole batch or nothing of it, because a spout pauses for a
+snapshot only between two batches. The last offset of a batch therefore shows whether a snapshot contains the
+batch. For example, a batch has the offsets 7 to 10 of one partition. A snapshot that contains offset 10 also
+contains offsets 7 to 9.
 
 **What may follow a bolt with a combiner.** The bolt sends one result for each key of a batch. For example, one
 batch contains the word "sun" twice, and the next batch contains it once, so the bolt sends the counts 2 and 3.
 After a crash, the same three words can arrive in one batch, and the bolt sends only the count 3. The last count
 is always the same.
 
-With or without a combiner, the next bolt must use only the last output for each key. Earlier outputs can differ
-after a crash (see the module `bolt`).
+With or without a combiner, the next bolt must use only each key's last output. Earlier outputs can change when
+a bolt repeats work after a crash (see the module `bolt`).
 
 An `IdempotentSink` recognizes a repeated output by its offset, and overwrites the earlier output with the same offset.
 A bolt with a combiner gives each output the offset of the last tuple in the batch. After a crash, the spouts may divide
@@ -60,10 +61,10 @@ from hmb.hailstorm.payload import Payloads
 
 
 def combine(payloads: Payloads, combining: Combining, node: str) -> tuple[Payloads, list[Any]]:
-    """Return payloads with one row (key, state) for each key, and the first tuple of each key.
+    """Return payloads with the row (key, state) of each key, and a list of the first tuple of each key.
 
-    Both have the same order of keys. The argument `payloads` must not be empty. The string `node` names the
-    receiving bolt. Raises UserCodeError if a function of the user raises an exception.
+    The rows and the list have the same order of keys. The argument `payloads` must not be empty. `node` names the
+    receiving bolt. Raises UserCodeError if a user's function raises an exception.
     """
     key, lift, absorb = combining.key, combining.lift, combining.states.absorb
     states: dict[Any, Any] = {}

@@ -3,8 +3,8 @@
 One call to `emit` sends tuples to all nodes that come next in the topology. If a node runs as several
 instances, its grouping function selects the instance for each tuple.
 
-Each instance gets a `Payloads` object with its tuples and the sender's low water mark. Every instance needs the
-mark, so even an instance without tuples gets an object.
+Each instance gets a `Payloads` object with its tuples and the sender's *low water mark*, one offset for each
+partition. Every instance needs this mark, so an object without tuples is also sent.
 
 If the following node is a bolt with a combiner, the emitter first merges all tuples with the same key into one row
 (module `combiner`). It then sends these rows instead of the tuples.

@@ -26,17 +26,17 @@ The *event-time watermark* of a bolt is the earliest of the time marks that the 
 more tuples with earlier event times. The time marks of idle partitions do not count. If all partitions are idle,
 the watermark does not change. The watermark never goes back.
 
-**Idle partitions.** A partition without new records keeps its time mark. The watermark could never pass this
-time mark. If a spout finds no record for `idle_after` seconds, it therefore sends the time mark IDLE. The
-watermark ignores the partition until the spout finds a record again.
+**Idle partitions.** If a partition gets no new records, its time mark does not change, and the watermark cannot
+pass it. When a spout has found no record for `idle_after` seconds, it sends the time mark IDLE. The watermark
+then ignores the partition until the spout finds a record again.
 
 While a partition is idle, a bolt can close windows. If a later record of this partition belongs to a closed
 window, the bolt does not count the record there. If the record belongs only to closed windows, the bolt logs a
 warning.
 
-A later run over the whole topic can have other results, because all records already exist and no partition is
-idle. To get the same results, choose an `idle_after` that is longer than the pauses of the partitions, for
-example 3600 seconds.
+In a later run over the whole topic, all records already exist, so no partition is idle. The results can then
+differ from the first run. To prevent this, choose an `idle_after` that is longer than the pauses of the
+partitions, for example 3600 seconds.
 
 All windows that end at or before a bolt's watermark are closed. The watermark ignores idle partitions, which
 have no new records. In a replay, the records already exist, so a partition is perhaps not idle. The watermark
@@ -47,8 +47,8 @@ same closed windows.
 arrive in this order. The record 97 is in time: the newest time so far is 105, and 97 is above 105 - 10 = 95.
 The record 109 is late: the newest time is now 120, and 109 is below 120 - 10 = 110.
 
-The last time mark of the partition is 110 ms. Without other partitions, bolts can drop all windows that end at
-or before 110 ms.
+In the example, the partition's last time mark is 110 ms. If no other partition exists, bolts can drop all
+windows that end at or before 110 ms.
 
 Source: Akidau et al., "The Dataflow Model" (2015), chapter 2.3, on low watermarks.
 """

@@ -15,7 +15,8 @@ immediately write the outputs that this snapshot contains, because no processor 
 
 A transactional sink stores its outputs in its *target*, for example a database. In the same transaction, it
 stores a clock K, which contains an offset for each partition. The target contains all outputs from records
-below K. When the sink starts from a snapshot at clock C, it compares K with C. There are three cases:
+below these offsets. When the sink starts from a snapshot with clock C, it compares the two offsets of each
+partition:
     K below C     The snapshot was complete, but the sink stopped before it had written the outputs between K
                   and C. The sink now writes these outputs.
     K equal to C  The target contains all outputs below C. The sink writes nothing.
@@ -25,10 +26,10 @@ below K. When the sink starts from a snapshot at clock C, it compares K with C. 
 The sink cannot compare epochs: a new snapshot store begins with epoch 1, so newer epochs can have lower
 numbers.
 
-A target can lose outputs, for example because a user has deleted its file. Suppose that a transactional sink
-wrote the outputs of offsets 0 to 9 before it saved a snapshot. The snapshot then contains the offset 10. When
-the sink starts, it compares this offset with the clock K in the target. If K is missing, or contains a lower
-offset, the sink refuses to start.
+A target can lose outputs, for example because a user deleted its file. Suppose that a transactional sink wrote
+the outputs of offsets 0 to 9, and then saved a snapshot with the next offset, 10. When the sink starts, it
+compares 10 with the offset that the target contains (in the clock K). If the target's offset is missing or
+below 10, the sink refuses to start.
 """
 
 from __future__ import annotations
@@ -155,7 +156,7 @@ class SinkMachine:
         self._save_if_eligible()
 
     def saved(self, clock: Clock, error: str | None = None) -> None:
-        """Continue after a save has ended. `error` is None if the save succeeded."""
+        """Put the result of a save into the report. `error` is None if the save succeeded."""
         self._is_saving, self.save = False, None
         if error is None:
             self.report.stored = clock

@@ -9,9 +9,9 @@ called A, and later tuples enter a second state B:
     frozen      A and B            A is complete, and a thread saves it; later tuples enter B
     normal      S = merge(A, B)    A has been saved; all tuples enter S
 
-During the save, A must not change. The bolt therefore begins the save only when no more tuples for A can arrive.
-Its *low water mark* contains one offset for each partition: no more tuples from records below these offsets
-will arrive. When these offsets have reached those of the clock, A is complete.
+The state A of the snapshot must not change during the save. The bolt therefore waits until no more tuples for A
+can arrive. The bolt's *low water mark* shows this: no more tuples from records below its offsets will arrive.
+For each partition, the mark must reach the offset in the snapshot's clock.
 
 A bolt with windows counts late tuples. A tuple is late if all its windows are already closed. Suppose that
 the bolt has counted 3 late tuples, and begins to save a snapshot. The snapshot then contains the number 3.
@@ -101,8 +101,8 @@ class SplitState:
     def to_value(self) -> Any:
         """Return the content of this bolt's snapshot, as a value that the codec can encode.
 
-        The value contains the state in the snapshot and the number of late tuples. It also contains an event time: all
-        windows that end at or before this time have been dropped.
+        The value contains the state in the snapshot, an event time, and the number of late tuples. The bolt has
+        dropped all windows that end at or before this event time.
         """
         return [self._monoid.to_value(self.a), self.closed, self.late_in_a]
 

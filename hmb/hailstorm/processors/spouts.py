@@ -4,8 +4,8 @@ A driver (a runner or the simulation) reads the spout's partition. It calls the 
 records and the next offset to read.
 
 Some offsets have no record. For example, a partition has records at offsets 0 and 1, and a transaction marker
-at offset 2. The next offset to read is then 3. The spout uses the offset 3 for its low water mark, and for the
-clock of a snapshot at this point.
+at offset 2. The next offset to read is 3. The spout sends 3 as its low water mark: no tuples from smaller
+offsets will follow. A snapshot at this moment also contains offset 3.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ class SpoutMachine:
         self._times.newest, self._times.late, self.dead_count = SpoutSnapshot.from_value(value)
 
     def observe(self, master: MasterState) -> None:
-        """Follow the negotiator's newest decision: read records, pause, or request that this spout's state is saved.
+        """Follow the negotiator's newest decision: read records, pause, or request a save of this spout.
 
         The negotiator decides when the topology takes a snapshot. `master` contains its newest decision in this epoch.
         """

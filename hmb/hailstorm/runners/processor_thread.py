@@ -352,13 +352,13 @@ class ProcessorThread(threading.Thread):
             self._mailbox.notify(MasterState.from_value(decode(value)))
 
     def _publish(self) -> None:
-        """Write the report of this processor into the registry, if the report has changed.
+        """Write this processor's report into the registry if the report has changed.
 
-        Every FIGURES_INTERVAL seconds, and when the topology has ended, the method first updates the figures in the
-        report.
+        If the figures in the report are older than FIGURES_INTERVAL seconds, or if the topology has ended, the method
+        updates the figures first.
 
-        Raises SessionExpiredError if the session with the registry has ended before the topology. The processor must
-        then stop, because it receives no more commands.
+        Raises SessionExpiredError if the registry session has ended, but the topology has not. The processor must then
+        stop, because it receives no more commands.
         """
         assert self._session is not None
         if not self._session.is_alive and not self.has_ended:

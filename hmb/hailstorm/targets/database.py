@@ -14,9 +14,10 @@ transaction that the epoch has not changed. If a newer instance has changed the 
 transaction back, and the old instance ends.
 
 In early development versions, the key of a row did not contain the name of the topology. For example, the key
-`trending/out-0` was only `out-0`. The row contains one offset for each partition that the topology read. If the
-topology still reads the topics of these partitions, and starts at the same or higher offsets, the method `open`
-changes the key.
+`trending/out-0` was only `out-0`.
+
+The method `open` changes an old key to the new form under two conditions. The topology still reads all topics
+in the row. In each partition, it starts at the row's offset or above.
 """
 
 from __future__ import annotations
@@ -137,9 +138,9 @@ class DatabaseTarget:
 
 
 class SqliteTarget(DatabaseTarget):
-    """An SQLite file, in which the target executes one SQL statement for each output.
+    """A target that writes to an SQLite file. It executes one SQL statement for each output.
 
-    path        the SQLite file; the target creates it if it does not exist
+    path        the file; the target creates it if it does not exist
     statement   the SQL statement, with one `?` for each item of an output; each output is a tuple
     setup       SQL statements that the target executes when it starts, for example `CREATE TABLE IF NOT EXISTS ...`
     """

@@ -30,7 +30,7 @@ class DescribeClientQuotasResponse(Response, api_key=ApiKey.DESCRIBE_CLIENT_QUOT
         class EntityData(Struct):
             """One part of an entity that has a quota. For example, an entity can consist of a user and a client-id.
 
-            If `entity_name` is null, the part means the default for its type. For example, a quota of the default user
+            If `entity_name` is null, the quota is the default for this type. For example, the default quota for users
             applies to each user who has no quota of their own.
             """
 

@@ -56,15 +56,15 @@ class ListOffsetsRequest(Request, api_key=ApiKey.LIST_OFFSETS, versions="0-11", 
 class ListOffsetsResponse(Response, api_key=ApiKey.LIST_OFFSETS, versions="0-11", flexible="6+"):
     """For each partition, the offset that the broker has found for the requested timestamp.
 
-    - Version 0 contains a list of offsets, the greatest offset first.
+    - Version 0 contains a list of offsets, the greatest first.
     - Version 1 contains one offset, and the timestamp of the record at this offset. If no record has the
-      requested timestamp or a later one, both numbers are -1. If the request asks for the start or the end of
-      the log, only the timestamp in the response is -1.
+      requested timestamp or a later one, the offset and the timestamp are -1. If the request asks for the start
+      or the end of the log, the response contains this offset, and the timestamp -1.
     - Version 2 adds the throttle time.
     - Version 4 adds the leader epoch.
     - Version 6 uses the flexible encoding (KIP-482).
 
-    The other versions do not change the layout.
+    The other versions keep the layout.
     """
 
     class ListOffsetsTopicResponse(Struct):

@@ -110,10 +110,12 @@ def encode_message_set(
     level: int | None = None,
     keep_offsets: bool = False,
 ) -> bytes:
-    """Encode records as a message set, without their headers. With a codec, compress the set into one wrapper.
+    """Encode records, without their headers, as a message set.
 
-    The messages get the offsets 0, 1, 2 and so on. If `keep_offsets` is true, the records keep their own offsets.
-    (In a v1 wrapper, the inner messages then store the differences to the first offset.)
+    With a codec, the function compresses the set into one wrapper.
+
+    The messages get the offsets 0, 1, 2 and so on. If `keep_offsets` is true, each message has its record's offset.
+    (A v1 wrapper stores the offsets 7, 8 and 9 as 0, 1 and 2.)
     """
     parts: list[bytes] = []
     first = records[0].offset if keep_offsets and magic == 1 and codec is not Codec.NONE else 0

@@ -11,8 +11,8 @@ Example: Spark unpacks `hmb-spark.zip#hmb` into the folder `hmb` of each executo
 `spark.executorEnv.PYTHONPATH=hmb` makes this folder visible to Python:
     spark-submit --archives hmb-spark.zip#hmb --conf spark.executorEnv.PYTHONPATH=hmb job.py
 
-The archive of `hmb spark ship` does not contain PySpark, because each worker of a Spark cluster has PySpark. It
-contains neither Python nor Java.
+The archive of `hmb spark ship` contains neither Python nor Java. It does not contain PySpark, because each
+worker of a Spark cluster has PySpark.
 
 The archive contains compiled packages. It works only on workers with the same operating system and the same
 kind of processor as the computer that wrote the archive.

@@ -16,10 +16,10 @@ The query id is the same after a restart of a streaming query, because Spark sto
 query therefore uses the same transactional ids and groups. A batch query has no query id, so each of its jobs uses a
 random id instead. If a batch query runs again, its new job has another id, and writes all rows again (sink.py).
 
-Each run of the task has three steps:
-    1. call init_transactions. It aborts the open transaction of an earlier run. No earlier run can write any more
-    2. wait until the transactions of earlier runs have ended, and fetch the note
-    3. if the note says that this batch is written: write nothing (for failOnChangedRows=false, see "Limits")
+Each run of a task has three steps:
+    1. call init_transactions: it aborts the open transaction of an earlier run, and earlier runs can no longer write
+    2. wait until all earlier transactions have ended, and fetch the note of the newest written batch
+    3. if the note is for this batch: write nothing (for failOnChangedRows=false, see "Limits")
        otherwise: write all rows and a new note in one transaction
 
 Example: task 2 of query Q writes batch 7 and commits. The group `hmb-spark-Q-2` now has the committed offset 8. Spark
@@ -31,24 +31,31 @@ fetches in step 2 does not change before step 3. The transaction commits the row
 neither of them.
 
 Limits:
+
 - When Spark runs a batch again, each task must get the same rows as in the first run. But a row can move to
   another task after a `repartition()` without columns, or if the number of tasks changes.
-- The note contains a checksum of the rows, which does not depend on the order of the rows. If the task runs
-  again with other rows, it fails, so that no row is lost without an error. For example, a query with `rand()`
-  fails if it repeats a batch that has a note.
+
+- A task commits a *note* with its rows. The note contains a checksum of the rows, which does not depend on
+  their order. If the task runs again with other rows, it fails, so that no row is lost without an error. For
+  example, a query with `rand()` fails if it repeats a batch that has a note.
+
 - With the option `failOnChangedRows=false`, a repeated task writes its rows in a new transaction. If the
   checksum shows the same rows as before, the task aborts the transaction. Otherwise it commits the new rows.
   The old rows remain in the topic, so each row is written at least once.
-- A task without rows neither reads nor writes a note. If a task has rows in the first run of a batch, but no
-  rows in the second run, the second run does not fail.
+
+- A task without rows neither reads nor writes a note. If a task has rows in the first run of a batch, but none
+  in the second run, the second run does not fail.
+
 - Each task of a batch commits its own rows, so a consumer can see the rows of one task before the rows of
-  another task. A consumer without the isolation level read_committed also sees the rows of aborted
+  another task. Without the isolation level read_committed, a consumer also sees rows of aborted
   transactions.
-- A note is the committed offset of a group without members. Brokers delete such an offset after
-  offsets.retention.minutes (7 days by default). For example, task 0 commits batch 7, but the query stops before
-  task 1 commits. If the query starts again after 8 days, task 0 writes its rows of batch 7 a second time.
+
+- A note is the committed offset of a group without members. Brokers delete it after offsets.retention.minutes
+  (7 days by default). For example, task 0 commits batch 7, but the query stops before task 1 commits. If the
+  query starts again after 8 days, task 0 writes its rows of batch 7 a second time.
+
 - If a transaction takes longer than kafka.transaction.timeout.ms, the broker aborts it, and the task fails. The
-  default of the Spark sink is 15 minutes. By default, brokers do not allow a longer time.
+  default of the Spark sink is 15 minutes, the longest time that brokers allow by default.
 
 Source: KIP-98 (transactions).
 """

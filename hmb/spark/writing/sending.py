@@ -36,7 +36,7 @@ MAX_KEY_SHOWN = 40  # bytes or characters of a key in an error message
 
 
 class UndeliveredError(Exception):
-    """A record was not delivered. The message contains the record's row and the reason."""
+    """A row was not delivered as a record. The error text names the row and the reason."""
 
 
 def patiently(options: SinkOptions, action: Callable[[], T]) -> T:

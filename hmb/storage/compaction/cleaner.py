@@ -331,7 +331,7 @@ class Cleaner:
             return {}
 
     def dirty_ratio(self, name: TopicPartition, log: Log) -> float | None:
-        """Return the dirty ratio of a log (0 to 1), or None if the topic uses no compaction."""
+        """Return what fraction of a log waits for compaction, or None if the topic uses no compaction."""
         first_dirty = self._first_dirty.get(name, 0) if log.config.compacts and self._seen.get(name) is log else 0
         return compactable(log, first_dirty, self._clock()).dirty_ratio if log.config.compacts else None
 
@@ -363,8 +363,8 @@ class Cleaner:
             except Stopped:
                 LOGGER.info("%s: the compaction ends early, because the broker stops", name)
             except swap.UnfinishedSwap:
-                # The broker could not rename some files of the log, and renames these files at its next start. Until
-                # then, the cleaner must not compact the log again.
+                # The broker could not rename some files of the log. It tries again at its next start. Until then, the
+                # cleaner must not compact the log again.
                 self._failures[log] = _Failure(math.inf, math.inf)
                 raise
             except Exception:

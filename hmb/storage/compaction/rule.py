@@ -197,12 +197,13 @@ class Compaction:
     def apply(self, batch: Batch, *, is_aborted: bool, drop_old_tombstones: bool) -> bytes | memoryview | None:
         """Return the batch with only the records that stay, or None if the whole batch is dropped.
 
-        Compaction drops the tombstones in a record batch (v2) when the delete horizon in the batch's header has
-        passed. Messages v0 and v1 have no delete horizon. Their tombstones are dropped if `drop_old_tombstones` is
-        True, because their segment is old enough.
+        A tombstone in a record batch (v2) is dropped when the delete horizon in the batch's header has passed. Messages
+        v0 and v1 have no delete horizon. Their tombstones are dropped if `drop_old_tombstones` is True, because their
+        segment is old enough.
 
-        If an earlier batch could not be read (`is_blind`), old tombstones stay. Raises KafkaError if the batch cannot
-        be read.
+        If `is_blind` is True, these tombstones stay, because an unreadable batch may contain their keys.
+
+        Raises KafkaError if the batch cannot be read.
         """
         if batch.last_offset >= self.map.end_offset:
             return batch.view
@@ -240,8 +241,8 @@ class Compaction:
 
         A marker is a record that ends a transaction. It is the only record of its batch.
 
-        - The batch stays unchanged if `is_needed` is True: the log still has other batches of the transaction. A batch
-          after the offsets that this compaction covers stays unchanged, too.
+        - The batch stays unchanged in two cases: the log still has other batches of the transaction (`is_needed` is
+          True), or the batch comes after the offsets that this compaction covers.
         - Otherwise, compaction adds a delete horizon (a time in ms) to the batch, unless the batch already has one.
         - When the delete horizon has passed, a later compaction drops the batch. But it keeps the header of
           a producer's last batch.

@@ -24,7 +24,10 @@ class Throttle:
         self._rested = self._started
 
     def spend(self, size: int) -> None:
-        """Count `size` more bytes, and wait until the rate permits them. Raises Stopped if the broker stops."""
+        """Count `size` more bytes, and wait while the average speed exceeds the rate.
+
+        Raises Stopped if the broker stops.
+        """
         self._spent += size
         now = time.monotonic()
         ahead = self._spent / self._rate - (now - self._started)

@@ -55,10 +55,10 @@ def walk(log: BufferedReader, position: int = 0) -> Iterator[BatchAt]:
 
 
 class Tail(NamedTuple):
-    """Describes what follows the last entry of an index file. Kafka fills the rest of the file with zeros.
+    """Describes the bytes after the last entry of an index file. Kafka fills this part with zeros.
 
-    `position` is the end of the last entry. If other bytes follow, or if the number of zeros is not a multiple of
-    the entry size, `problem` describes this damage. Otherwise, `problem` is None.
+    `position` is the end of the last entry. `problem` is None if only zeros follow this entry, and their number is
+    a multiple of the entry size. Otherwise, `problem` describes the damage.
     """
 
     position: int

@@ -88,7 +88,7 @@ class DiskReserve:
                 file.write(bytes(size))
 
     def use(self, error: OSError) -> bool:
-        """Return whether `error` means that the disk is full. If it does, delete the reserve file first.
+        """Return whether `error` means that the disk is full. If the disk is full, delete the reserve file.
 
         The reserve file occupies disk space that the broker keeps for its own writes. When the file is deleted, the
         broker can use this space.

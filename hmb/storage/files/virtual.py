@@ -21,8 +21,8 @@ hand closes it. In this example, the four files A to D are open, and the hand be
 The hand of the clock algorithm visits all open files again and again. A file that was used after the previous
 visit has a mark, so it stays open.
 
-To close the file that was unused for the longest time, the broker would have to update a sorted list at each
-use of a file. The clock algorithm is faster: a use only gives the file a mark.
+To close the file that was unused for the longest time, the broker would have to update a sorted list for
+each use of a file. The clock algorithm is faster, because it only marks the file as used.
 
 This module avoids two errors:
 
@@ -32,10 +32,10 @@ This module avoids two errors:
   while it uses the file. The file closes when no thread holds a reference.
 
 - *Lost bytes stay unnoticed.* The kernel keeps written bytes in memory and writes them to the disk later. If
-  the kernel fails to write them, the next sync of the file returns an error. But if the broker has closed the
-  file and opened it again before this sync, the sync can succeed, although bytes are lost. So the broker syncs
-  the unsynced bytes of a file before it closes the file. A sync takes time, so the broker prefers to close
-  a file without unsynced bytes.
+  the kernel fails to write them, the next sync of the file returns an error. Suppose that the broker closed the
+  file before this sync, and opened it again. The sync could then succeed, although bytes are lost. To prevent
+  this, the broker syncs a file with unsynced bytes before it closes the file. A sync takes time, so the broker
+  prefers to close a file without unsynced bytes.
 
 After a failed sync, nobody knows what the disk contains. The kernel may have dropped the bytes that it could not write.
 A second sync would then succeed, although these bytes are lost. So after a failed sync, each further write and sync of

@@ -20,11 +20,11 @@ the damage. The next two items explain the two cases:
   records. The broker restores the damaged batch, or puts an empty batch with the same offsets in its place
   (repair.py).
 
-- The bytes *may never have been on disk*. They are in the last segment, at or after the recovery point, and the
-  broker did not stop properly. A power cut can lose any page that was not synced, so intact batches can follow
-  the damage. But a record in these batches can depend on a lost record. The log therefore ends at the damage.
-  If intact batches follow, the broker first copies all bytes after the new end to the file
-  `<base offset>.log.<position>.cut`.
+- The damaged bytes *may never have been on disk*. This is possible in the last segment, at or after the
+  recovery point, if the broker did not stop properly. A power cut can lose any page that was not synced, so
+  intact batches can follow the damage. But a record in these batches can depend on a lost record. The log
+  therefore ends before the damage. If intact batches follow, the broker first copies all bytes after the new
+  end to the file `<base offset>.log.<position>.cut`.
 
 A gap between the offsets of two neighboring segments has one of two causes. Either compaction has removed the
 last records of the first segment, or a segment between the two segments is lost. The manifest shows the cause.
@@ -301,8 +301,8 @@ class _Loading:
         Clients can then read past the lost offsets. The method appends to `segments[number]`. It also restores lost
         ABORT markers that a transaction index still lists. Otherwise, their transactions would stay open.
 
-        If `segments[number]` cannot contain the offset `next_offset - 1`, the method instead adds a new segment with
-        one empty batch. The batch has only this offset.
+        If `segments[number]` cannot contain the offset `next_offset - 1`, the method only adds a new segment with one
+        empty batch for this offset. The other lost offsets stay missing.
         """
         segment = self.segments[number]
         LOGGER.error("%s: offsets %d to %d were on disk and are lost; the log continues after them",

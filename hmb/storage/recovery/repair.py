@@ -16,9 +16,9 @@ The broker replaces a hole in one of three ways. It tries them in this order:
 3. *An empty batch* with the lost offsets. Compaction also leaves empty batches, so all clients can read past
    them.
 
-If the hole is at the end of the file, the broker cuts off the hole, and appends the replacement. A hole in the
-middle of the file may have another size than its replacement. All batches after the hole must then move. So the
-broker writes a new segment, and replaces the old segment by it in a swap, as in compaction (swap.py).
+If a hole is at the end of the file, the broker cuts off these damaged bytes, and appends the replacement. In
+the middle of the file, the replacement may be longer or shorter than the hole, so all later batches must move.
+The broker therefore writes a new segment. It swaps the new segment for the old one, as in compaction (swap.py).
 
 The broker copies damaged bytes to a `.cut` file in the directory of the segment. After the repair, the segment has no
 damage any more, so the broker logs the damage only once.

@@ -32,7 +32,7 @@ Wrapper = Callable[[Handler, Request, RequestContext], Answered]  # A wrapper ma
 
 
 class Layer(IntEnum):
-    """The position of a wrapper around a handler. The layer with the lowest number is next to the handler."""
+    """The position of a wrapper around a handler. A wrapper with a lower number is closer to the handler."""
 
     FAULTS = 0
     RECORD = 1
