@@ -81,7 +81,7 @@ The Produce tour consists of the functions that handle a Produce request, in the
 In step 1 of the Produce tour, `AcceptedConnection._serve` runs in a thread. `Server` starts one thread for each
 connection (`broker/network/server.py`).
 
-In step 3 of the Produce tour (listed above), `Dispatcher.begin` first checks the client's login
+In step 3 of the Produce tour (the list above), `Dispatcher.begin` first checks the client's login
 (`broker/security/login.py`). It then decodes the request, calls the handler, and encodes the response.
 
 To decode a request, `ServerConnection.receive` (step 4 of the Produce tour) finds the request's class by the
@@ -159,7 +159,7 @@ calls `ServerConnection.respond` (step 9).
 In step 9 of the Fetch tour, `ServerConnection.respond` encodes the fields of the response
 (`protocol/schema.py`). It then adds four bytes with the length of the response (`protocol/framing.py`).
 
-After step 9 of the Fetch tour (listed above), the dispatcher returns the encoded response to
+After step 9 of the Fetch tour (the list above), the dispatcher returns the encoded response to
 `AcceptedConnection._serve` (`broker/network/connection.py`). This method calls `ResponseQueue.send` (step 10).
 
 A Fetch response contains records, but usually no function of the broker reads the bytes of these records. In step 5 of

@@ -57,7 +57,7 @@ class Committer:
         self._start, self._end = _template(self.group, number).split(PLACEHOLDER)
 
     def begin(self) -> None:
-        """Send the maximum number of commits that may wait for responses at the same time."""
+        """Send as many commits as may wait for responses at the same time."""
         self.send(self._in_flight, time.perf_counter())
 
     def send(self, count: int, now: float) -> None:

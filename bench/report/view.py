@@ -216,13 +216,13 @@ class SampleView:
 
 
 def _verdicts(column: Column, found: dict[str, Distribution]) -> list[str]:
-    """Return the tasks in which a broker won every round, and the tasks in which it lost every round.
+    """Return two texts: the tasks in which a broker won every round, and the tasks in which it lost every round.
 
     For example, the broker is HMB, and the reference is Kafka. The dict `found` maps each task to its ratios: HMB's
     rate divided by Kafka's rate in each round.
 
-    The first returned text names the tasks in which HMB won every round. The second text names the tasks in which
-    HMB lost every round. Both texts leave out tasks with fewer than ROUNDS_FOR_VERDICT rounds.
+    If more is better, HMB wins a round with a ratio above 1. Otherwise, HMB wins with a ratio below 1. Both texts
+    leave out tasks with fewer than ROUNDS_FOR_VERDICT rounds.
     """
     complete = {cell or "yes": ratio for cell, ratio in found.items() if len(ratio.values) >= ROUNDS_FOR_VERDICT}
     higher = [cell for cell, ratio in complete.items() if ratio.minimum > 1]

@@ -24,8 +24,8 @@ time of the other client for one record, divided by the CPU time of HMB's client
 If the broker is slow or the machine is busy, a client's rate (records/s) falls. The client's CPU time per
 record hardly changes.
 
-Some goals are a fixed rate, for example 300,000 records/s. For these goals, the column "by CPU time" shows
-how many records HMB's client handles in one second of CPU time.
+If a goal is a fixed rate, the column "by CPU time" shows how many records HMB's client handles in one second
+of CPU time.
 """
 
 from __future__ import annotations

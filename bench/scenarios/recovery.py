@@ -10,10 +10,10 @@ First, a broker creates a topic, and the benchmark kills the broker. Next, the b
 all records are known to be on disk. It does not cover the copied segment, so the broker checks the whole segment at
 its next start.
 
-The benchmark measures two starts of a broker. Each measurement lasts from the start of the process to the
-broker's first response. Before the first start, the benchmark kills the broker, so this start includes a
-recovery. Before the second start, the benchmark stops the broker cleanly, so this start needs no recovery.
-The difference between the two times is the time of the recovery.
+The benchmark then measures two starts of the broker. Each measurement lasts from the start of the process to
+the broker's first response. The first start follows the kill and the copy, so it includes a recovery. Before
+the second start, the benchmark stops the broker cleanly, so this start needs no recovery. The difference
+between the two times is the time of the recovery.
 
 A run counts only if the broker recovers the whole segment. To check this, the benchmark reads the end offset of the
 log after the first start. This offset must be the same as the end offset of the copied segment.

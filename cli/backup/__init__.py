@@ -21,11 +21,10 @@ offset 20. Gaps also change offsets: if compaction has left the offsets 0, 1 and
 
 For a share group, a backup contains only the start offset of each partition. For example, the start offset is
 20, and the group has already processed the record at offset 22. The backup does not show that this record is
-processed.
+processed. After a restore, the group therefore receives this record again.
 
-A share group may have processed records above its start offset. After a restore, the group receives these
-records again. `hmb restore` is a client, so it cannot mark records as processed. In Kafka, this needs the
-request WriteShareGroupState, which only brokers send.
+`hmb restore` is a client, so it cannot mark records as processed. In Kafka, this needs the request
+WriteShareGroupState, which only brokers send.
 
 `hmb backup` first writes to a path that ends in `.incomplete`. The command writes SHA256SUMS last, and then renames the
 path. A backup that was interrupted therefore never looks like a complete backup.

@@ -101,7 +101,7 @@ def run_example(module: Any, address: str, options: dict[str, Any]) -> tuple[Run
 def _follow(runner: Any, sender: threading.Thread, count: int, *, kill: bool) -> None:
     """Wait until a complete snapshot contains the results of all `count` records.
 
-    If `kill` is true, one processor crashes every KILL_INTERVAL seconds.
+    If `kill` is true, crash a random processor every KILL_INTERVAL seconds.
     """
     chance = random.Random(0)
     killed_at = time.monotonic()

@@ -182,7 +182,7 @@ def _show_error(result: Result, first: int, number: int) -> None:
     """Show why requirement `number` fails, and the last lines that the student's code has printed.
 
     `first` is the lowest number of a requirement with the same error. If requirements 2 and 5 have the same error,
-    the output for requirement 5 only names requirement 2.
+    the output for requirement 5 names requirement 2 instead of repeating the error.
     """
     error = result.error or "" if first == number else f"the same error as for requirement {first}"
     click.echo("      " + error.replace("\n", "\n      "))

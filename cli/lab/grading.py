@@ -1,7 +1,7 @@
 """Check the answers of a whole class. Each student has a different seed, and therefore different random cases.
 
-One folder, such as `submissions`, contains a folder for each student. A student's folder contains the folders
-that `hmb lab start` has created:
+The folder of a class, for example `submissions`, contains one folder for each student. A student's folder
+contains the folders that `hmb lab start` has created:
     submissions/anna/lab-04/answer.py
     submissions/anna/lab-04/second.py
     submissions/ben/lab-04/answer.py

@@ -1,9 +1,8 @@
 """The detail tables of `hmb top`: a partition's segments, a group's members, an API's slow requests.
 
-In `hmb top`, the user opens a row with Enter, for example to see the members of a group.
-
-Under the key `PART` (views.py), an opened row contains a part of the broker's state, for example the state of one
-group. From this part, the functions of this module make the rows that the command then shows.
+In `hmb top`, the user opens a row with Enter, for example to see the members of a group. The row contains a part
+of the broker's state under the key `PART` (views.py), for example the state of one group. The functions of this
+module make the rows of the detail table from this part.
 """
 
 from __future__ import annotations

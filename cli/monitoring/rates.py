@@ -1,7 +1,7 @@
 """Compares two states of a broker, and computes how fast the broker's counters grow.
 
-For example, the number of handled requests is 500 in the older state. The number is 520 in the newer state, 2 s
-later. The rate is 10 requests per second.
+For example, the number of handled requests is 500 in the older state, and 520 in the newer state, 2 s later. The
+rate is 10 requests per second.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """The choices that a user of `hmb top` makes with the keyboard, and the table that shows the result.
 
 A `Screen` shows one table: a list, for example all groups, or the details of one row, for example the members
-of one group. For each table, the `Screen` remembers the filter, the selected row, and the column by which the
-rows are sorted. `press` changes these choices, and `table` returns the rows. Neither method uses a terminal, so
-a test can press keys and look at the table.
+of one group. For the list and for the details, the `Screen` remembers the filter, the selected row, and the
+column by which the rows are sorted. `press` changes these choices, and `table` returns the rows. Neither method
+uses a terminal, so a test can press keys and look at the table.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class ScreenTable(NamedTuple):
 
 
 class Screen:
-    """The user's choices in `hmb top`: the view, and for each table the sorting, filter and selected row."""
+    """The user's choices in `hmb top`: the view, the opened row, and how the list and the details are shown."""
 
     def __init__(self, view: str) -> None:
         self.view = view

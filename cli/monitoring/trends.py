@@ -24,8 +24,8 @@ the Theil-Sen estimator.
 
 HMB's broker stores a sample of each group's lag every ten seconds (hmb/monitoring/sampling.py). `hmb top`
 gets these samples from the broker. Other brokers store no samples, so `hmb top` takes a sample every ten
-seconds itself (`LagSamples`). A trend needs four samples and the current lag. The fourth sample comes after
-30 s, so the first trend appears then.
+seconds itself (`LagSamples`). A trend needs four samples and the current lag. `hmb top` takes the fourth
+sample after about 30 s, and shows the first trend at its next update.
 """
 
 from __future__ import annotations

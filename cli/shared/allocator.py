@@ -6,8 +6,8 @@ to the operating system at once. A process with many arenas therefore keeps much
 module limits the process to one arena.
 
 For example, ten threads of a broker handle large requests. Each thread allocates an array of 16 MB in a different
-arena (pool of memory). After the requests, the broker frees the ten arrays. The arenas can still keep most of these
-160 MB for a long time, and other programs cannot use this memory.
+arena. After the requests, the broker frees the ten arrays. The arenas can still keep most of these 160 MB for a long
+time, and other programs cannot use this memory.
 
 An arena serves only one thread at a time. But Python also runs only one thread at a time, so one arena is as fast
 as several.

@@ -3,7 +3,8 @@
 The decorator `client_options` adds the options `-b`, `-X` and `--config` to a command. The command receives the
 values of these options as one `ClientConfig`. The settings of HMB's clients have Kafka's names
 (`hmb.client.settings`), so a file for Kafka's own tools can be used unchanged. The command ignores a setting
-that HMB's clients do not have, and prints a warning. The warning suggests a setting with a similar name.
+that HMB's clients do not have, and prints a warning. If another setting has a similar name, the warning
+suggests it.
 
 The value of a setting can come from `-X`, from the file of `--config`, or from the current profile. `-X` takes
 precedence over the file, and the file takes precedence over the profile. The module `profiles` explains where a command

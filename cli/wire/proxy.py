@@ -137,9 +137,9 @@ class Proxy:
     def _address_of(self, broker: Address, is_only: bool, here: Address) -> Address:
         """Return the address at which the client can reach `broker` through the proxy.
 
-        `here` is the address of the proxy to which the client is connected. The returned address consists of the host
-        of `here` and the port of the proxy's listener for `broker`. If the proxy has no such listener yet, the method
-        opens one.
+        `here` is the address of the proxy to which the client is connected, so the client can reach this host. The
+        returned address consists of the host of `here` and the port of the proxy's listener for `broker`. If the proxy
+        has no such listener yet, the method opens one.
 
         If the proxy already has MAX_LISTENERS listeners, the method opens no new listener, and returns the broker's
         own address.

@@ -7,9 +7,8 @@ operation.
 In the numbers TOPIC_OPERATIONS, GROUP_OPERATIONS and CLUSTER_OPERATIONS, the bit of every possible operation is
 1 (permitted). A handler writes one of these numbers into its response, without checking any ACLs.
 
-A response can contain a number with one bit for each operation. Without an authorizer, this number stays
-unchanged. With an authorizer, a *guard* (a function, see security/acls/guards.py) checks the ACLs, and sets
-the bit of each forbidden operation to 0.
+Without an authorizer, the number in the response stays unchanged. With an authorizer, a *guard* (a function,
+see security/acls/guards.py) checks the ACLs, and sets the bit of each forbidden operation to 0.
 """
 
 from hmb.protocol.enums import AclOperation

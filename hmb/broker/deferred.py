@@ -8,10 +8,9 @@ may not be on disk yet, so the response must wait. The handler itself does not w
 Later, the thread of the connection calls `Deferred.result`. This function waits until the records are on disk,
 and returns the response.
 
-A `Deferred` has a function `result`, which waits for the response and returns it. The `Deferred` of a handler
-returns the response as an object, but the connection needs bytes. The dispatcher (dispatch.py) therefore creates
-an outer `Deferred` around this inner `Deferred`. The outer `result` calls the inner `result`, and encodes the
-returned object as bytes.
+The `Deferred` of a handler returns the response as an object, but the connection needs bytes. The dispatcher
+(dispatch.py) therefore creates an outer `Deferred` around this inner `Deferred`. The outer `result` calls the
+inner `result`, and encodes the returned object as bytes.
 
 The thread of a connection can collect several deferred responses, and then call `Deferred.result` for each of
 them. The module network/gathering.py limits the number of collected responses.

@@ -15,9 +15,9 @@ The broker converts the batches of a response one by one while it sends the resp
 for only one batch at a time. If the client does not read, this batch stays in memory until the broker closes
 the connection (network/sending.py).
 
-MAX_CONVERSION_MEMORY limits the memory of all these responses together. Before the broker sends the messages of
-a partition, it reserves memory for the partition's largest batch. If too little memory is free, the broker
-waits.
+MAX_CONVERSION_MEMORY limits the memory of all responses to old clients together. Before the broker sends the
+messages of a partition, it reserves memory for the partition's largest batch. If too little memory is free, the
+broker waits.
 
 *Damaged batches.* If the first batch of a response is damaged, an old client gets the error CORRUPT_MESSAGE. If a
 later batch is damaged, the client gets the messages of all batches before it, without an error. Its next fetch then

@@ -21,7 +21,7 @@ know when each segment file was last changed. For a time (`AtTime`), they return
 segment that was not changed after this time.
 
 For example, segment A was last changed at 10:30, and the next one at 11:30. For 11:00, the broker returns the
-first offset of A. A consumer first reads older records.
+first offset of A. From there, a consumer reads some older records before it reaches 11:00.
 """
 
 from __future__ import annotations

@@ -282,8 +282,8 @@ def _encode_column(out: bytearray, values: Sequence[Any], depth: int) -> None:
 def _encode_lengths(out: bytearray, values: Sequence[str | bytes]) -> None:
     """Append the lengths of the values as a column of ints.
 
-    Lengths are always ints, so `_encode_lengths` skips the type check of `_encode_column`. Encoding strings or
-    bytes therefore takes about 17 % less time.
+    Lengths are always ints, so `_encode_lengths` skips the type check of `_encode_column`. Encoding a column of
+    strings or bytes therefore takes about 17 % less time.
     """
     lengths = list(map(len, values))
     _write_varint(out, len(lengths))
@@ -291,7 +291,7 @@ def _encode_lengths(out: bytearray, values: Sequence[str | bytes]) -> None:
 
 
 def _packed_ints(values: Sequence[int]) -> bytes:
-    """Return a letter for the width and the encoded ints, or no bytes if an int needs more than 8 bytes.
+    """Return the letter of the column's kind and the encoded ints, or no bytes if an int needs more than 8 bytes.
 
     The function tries the widths 1, 2, 4 and 8 bytes, until `struct` accepts all ints. A failed try takes little
     time, because `struct` stops at the first int that is too large. A search for the smallest and the largest int

@@ -10,8 +10,8 @@ exception class.
   example a database restart. Instead, the runner starts the sink again.
 - `SnapshotError`: a snapshot cannot be saved or loaded, for example because the disk is full or a file is
   damaged.
-- `StaleEpochError`: a processor from before the topology's last restart tried to write. The write is refused,
-  and the processor ends. Each start of the topology begins a new *epoch*.
+- `StaleEpochError`: a processor of an old *epoch* tried to write. Each start of the topology begins a new
+  epoch. The write is refused, and the processor ends.
 - `CodecError`: a value cannot be encoded, or bytes cannot be decoded.
 """
 

@@ -15,8 +15,8 @@ records that the last complete snapshot does not include:
                           For example, a running sum differs if the tuples arrive in another order.
     IdempotentSink        calls write(id, tuple) at once. After a crash, it writes an output again with the same id. If
                           the target overwrites the old output with this id, the target contains each output once.
-    HeldBackSink          calls write(tuples, clock) when a snapshot is complete. `tuples` are the outputs that this
-                          snapshot includes, but no earlier one. After a crash, the sink may repeat its last call,
+    HeldBackSink          calls write(tuples, clock) when a snapshot is complete. `tuples` are the outputs that belong
+                          to this snapshot, and to no earlier one. After a crash, the sink may repeat its last call,
                           with the same tuples and clock.
     TransactionalSink     writes the new outputs and the clock in one transaction when a snapshot is complete. It writes
                           each output exactly once: after a crash, it reads the clock from the target. The clock

@@ -42,8 +42,8 @@ A snapshot store saves the `fingerprint` of its topology, and refuses a topology
 fingerprint contains the nodes, and the kind of each bolt's state, for example `MapOf(Sum())`.
 
 The fingerprint of a topology cannot contain the code of functions. Suppose that a function returned prices in
-euros, and now returns cents. The stored sums are then wrong. A new `version` changes the fingerprint, so the
-topology cannot load these sums.
+euros, and now returns cents. The stored sums are then wrong. In this case, change the `version` of the
+topology. It is part of the fingerprint, so the topology cannot load these sums.
 
 You can change some options of a node, for example `allowed_lateness`, and keep the old snapshots. These options
 are not part of the fingerprint. The new value of an option applies to the records after the newest snapshot.

@@ -5,8 +5,9 @@ group*. Each committed offset is the position of the mirror in a partition of th
 at this offset. If the group has no offset for a partition, the partition is new, so the mirror begins with the
 partition's first record.
 
-With each committed offset, the broker can store a short text. The mirror uses it for *runs*. A run maps
-consecutive source offsets to offsets of the copy, for example 4 and 5 to 3 and 4 (see `translation`).
+With each committed offset, the broker can store a short text. In this text, the mirror stores the *runs* of
+the partition. A run maps consecutive offsets of the source to consecutive offsets of the copy, for example 4
+and 5 to 3 and 4 (see `translation`).
 
 A mirror without transactions can crash after it has written records, but before it has committed its position.
 In the next example, the committed position is the offset of c, and the mirror has already written c, d and e.

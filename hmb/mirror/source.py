@@ -48,7 +48,7 @@ class Fetched(NamedTuple):
 
 @dataclass(slots=True)
 class _Leader:
-    """A source broker, and the partitions that it leads. The next Fetch request lists them in this order."""
+    """A source broker, and the partitions that it leads. The next Fetch request has the order of `partitions`."""
 
     connection: Connection
     partitions: list[TopicPartition] = field(default_factory=list)

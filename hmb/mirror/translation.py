@@ -34,7 +34,7 @@ A mirror saves a partition's runs as text in an offset commit. This text must be
 number of runs.
 
 The command `hmb restore` uses the class `Translation` for the offsets of a backup (cli/backup/renumbering.py).
-The limit MAX_RUNS does not apply, because the command does not save the translation as text.
+The command does not save the translation as text, so it keeps all runs (`keeps_all`).
 """
 
 from __future__ import annotations
@@ -81,8 +81,8 @@ class Translation:
     def __init__(self, runs: Iterable[CopiedRun], *, keeps_all: bool = False) -> None:
         """Create a translation from `runs`, which describe the records that are already copied.
 
-        The argument `runs` contains at least one run, in ascending order of offsets. If no record is copied yet, it
-        contains one run of length 0.
+        The argument `runs` contains at least one run, in ascending order of offsets. If no record is copied yet, this
+        run has the length 0.
 
         The method `add` adds more runs. If more than MAX_RUNS runs exist after that, `add` removes some of the older
         runs, unless `keeps_all` is true.

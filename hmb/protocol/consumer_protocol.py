@@ -7,7 +7,7 @@ the protocol type of the group is "consumer", there are two kinds of data:
 - An *assignment* contains the partitions that a member gets. The leader sends the assignments of all members in
   SyncGroup. The coordinator sends each member its own assignment.
 
-Each subscription and each assignment has two parts (the second one has no length before it):
+Each subscription and each assignment begins with a version. All bytes after the version are encoded fields:
     int16   version
     ...     encoded fields
 

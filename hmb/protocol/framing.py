@@ -104,7 +104,7 @@ def _read_large(stream: Stream, size: int, reserve: Reserve) -> memoryview:
     Call `reserve` before each chunk. Raises ProtocolError if the stream ends before the end of the message.
 
     The system provides a page of this memory at the first write, and gets all pages back when the last memoryview is
-    deleted. Python would copy a `bytearray` when it grows, and the C library could keep its memory.
+    deleted. Python would copy a `bytearray` when it grows, and the C library could keep a deleted one's memory.
     """
     frame, position, end = memoryview(mmap(-1, size)), 0, 0
     while position < size:

@@ -79,10 +79,10 @@ LONGEST_STRING = 2**15 - 1  # bytes
 
 
 class Output(bytearray):
-    """The bytes of an encoded message, without the message's values of the type `records`.
+    """All bytes of an encoded message except the values of its `records` fields.
 
-    To avoid copies, the encoder stores these values in the list `spliced`, as pairs (position, value). A value
-    with the position 20 belongs after the first 20 bytes of this object.
+    To avoid copies, the encoder stores these values in the list `spliced`, as pairs (position, value). A value with
+    the position 20 belongs after the first 20 bytes of this object.
     """
 
     def __init__(self) -> None:

@@ -3,9 +3,9 @@
 A topic name has 1 to 249 characters: letters, digits, '.', '_' or '-'. The names '.' and '..' are not allowed. Clients
 and brokers both check topic names, with the function `check_topic_name`.
 
-A topic name is limited to 249 characters, because the broker stores a partition in a directory whose name contains the
-topic's name, '-' and the partition's number, for example `orders-12`. File systems allow 255 bytes for the name of a
-directory.
+The name of a partition's directory consists of the topic's name, '-' and the partition's number, for example
+`orders-12`. File systems allow 255 bytes for this name. A topic name is therefore limited to 249 characters: 6 bytes
+remain for '-' and the number.
 
 Each topic has an id in addition to its name (KIP-516). Some requests contain only the id. The topic's name in such a
 request is empty.

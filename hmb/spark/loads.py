@@ -217,8 +217,8 @@ def _plan(
     A run is a range of offsets in each partition. Its fields `rows` and `files` are 0 until `_write` has written
     it. The run is None if all records are loaded.
 
-    The number `most` limits the offsets in the run. But the run contains at least one offset of each partition with
-    unread offsets.
+    The run contains about `most` offsets. It can contain a few more, because it has at least one offset of each
+    partition with unread offsets.
 
     `target` contains the end offset (exclusive) of the load in each partition. For the first run, pass None: the
     load ends at the current end of each partition. For later runs, pass the end offsets that the first call

@@ -205,7 +205,7 @@ def _columns(options: _Given) -> tuple[str, ...]:
 
 
 def loaded_options(given: Mapping[str, str]) -> SourceOptions:
-    """Parse and check the options before it is known whether the query is batch or streaming.
+    """Parse and check options before the data source knows whether the query is batch or streaming.
 
     Some options are valid in only one kind of query. Raises OptionError if the options are valid in neither kind.
     """

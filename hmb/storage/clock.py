@@ -20,8 +20,7 @@ The broker reads the time from four clocks. The next table shows the main purpos
     time.monotonic     how long a Fetch request waits for records, the deadlines of requests and connections,
                        the time limit for stopping a broker, the intervals of background tasks, the speed of
                        compaction, the pause after a failed compaction
-    the system's time  the age of fetch sessions, and the next producer id (the time in ms) if the
-                       file with this id is lost or damaged
+    the system's time  the age of fetch sessions, the next producer id after the loss of its file
 
 If the file with the next producer id is lost or damaged, the next id is the system's time (ms since 1970). This
 number is greater than all assigned ids: they begin at 0, and a broker assigns fewer than one id per ms.

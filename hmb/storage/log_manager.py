@@ -163,8 +163,8 @@ class LogManager:
     def _open(
         self, path: Path, config: LogConfig, recovery_point: int | None, start_offset: int, *, clean: bool
     ) -> Log:
-        # `stop` can end a long recovery early. After the start, the broker opens only new logs, and they need no
-        # recovery.
+        # While the broker starts, `self._stop` can end a long recovery. Later, the broker opens only new logs, which
+        # need no recovery and no stop.
         stop = NO_STOP if self._loaded else self._stop
         log = Log(
             *(path, config),

@@ -1,4 +1,4 @@
-"""Access to the state of a log's idempotent producers, for threads that do not append batches.
+"""Methods that take a log's lock to read or change the state of the log's idempotent producers.
 
 A log's lock guards the state of its producers (producer_state.py). A thread that appends a batch already holds
 this lock when it uses the state. Other threads do not hold the lock, for example a thread that removes old

@@ -23,9 +23,9 @@ id and the transaction's first offset.
 At the first offset of an aborted transaction, the consumer begins to skip all records of the transaction's
 producer. It stops skipping at the marker that ends the transaction.
 
-For a fetch from offset `start` on, the broker reads only index entries whose marker is at or after `start`. If
-a marker is below `start`, its transaction has no records in the fetch. The broker also reads the indexes of the
-next segments.
+For a fetch from offset `start` on, the broker skips index entries whose marker is below `start`. The records
+of such a transaction come before the marker, so the fetch does not contain them. The broker also reads the
+indexes of later segments, where a fetched transaction can end.
 
 For a fetch of the offsets below `end`, the broker searches the transaction index up to the first entry whose
 last stable offset is at least `end`. When the broker wrote this entry, no open transaction had records below

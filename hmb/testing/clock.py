@@ -1,4 +1,4 @@
-"""A clock that a test moves forward. For the broker, an hour then passes in a few milliseconds.
+"""A broker's clock that a test can move forward, for example by one hour within a few milliseconds.
 
 A test of retention, of a transaction's timeout or of expired offsets cannot wait for hours. Therefore an embedded
 broker accepts a `ManualClock`. The method `advance` moves this clock forward:
@@ -178,7 +178,7 @@ class ManualClock:
             run.housekeeper.run(run.task)
 
     def _runs(self, length: int) -> list[_TaskRun]:
-        """Return a heap with each periodic task's first run in a call of `advance` by `length` ms."""
+        """Return a heap with the first run of each periodic task, for an `advance` by `length` ms."""
         runs: list[_TaskRun] = []
         for housekeeper in (each for server in self._servers for each in server.housekeepers):
             for seconds, task in housekeeper.tasks:

@@ -165,7 +165,7 @@ class Broker:
 
     @property
     def faults(self) -> Faults:
-        """The faults of requests. A test adds one with `faults.add("Produce", error="NOT_COORDINATOR", times=2)`."""
+        """Simulates faults of requests. `faults.add("Produce", error="NOT_COORDINATOR", times=2)` adds a fault."""
         return self._faults
 
     @property

@@ -48,10 +48,10 @@ def compact(server: BrokerServer) -> dict[TopicPartition, int]:
 def _differences(
     server: BrokerServer, work: Callable[[], None], measure: Callable[[Log], int]
 ) -> dict[TopicPartition, int]:
-    """Run `work`, and return how much smaller the value of each log has become.
+    """Call `work`, and return by how much the result of `measure` decreases for each log.
 
-    `measure` returns the value of one log, for example its size. The function compares the values before and after
-    `work`. The result does not contain logs whose value is unchanged.
+    For example, `work` compacts the logs, and `measure` returns the size of a log in bytes. The returned dict
+    contains only logs for which this result has changed.
     """
     before = {name: (log, measure(log)) for name, log in server.logs.items()}
     work()

@@ -10,8 +10,7 @@ sum into one row of the database. The sink is transactional: it also writes a *c
 For each partition of the topic, the clock contains the offset of the next record to read. The rows and the
 clock therefore always match, even after a crash: the sums include each record below these offsets exactly once.
 
-The time in each event determines the event's window. This idea comes from Akidau et al., "The Dataflow Model"
-(2015).
+The idea that the date in an event decides the window comes from Akidau et al., "The Dataflow Model" (2015).
 """
 
 from __future__ import annotations

@@ -13,9 +13,9 @@ Behavior: the response lists the APIs that the broker can handle. Three cases ar
 Version notes: version 3 of the request adds the name and the version of the client's software. The broker logs
     both. If the name or the version is malformed, the error is INVALID_REQUEST. Versions 3 and 4 of the
     response list HMB's features. A feature is a part of the protocol that a cluster can turn on, and a *level*
-    is the version of a feature. Version 3 of the response contains only the level in use, because older clients
-    cannot handle level 0. Version 4 adds the supported levels, from 0 to the level in use. HMB has these
-    features:
+    is the version of a feature. Version 3 of the response contains only the level in use. Version 4 adds the
+    supported levels, from 0 to the level in use. Version 3 lacks the supported levels, because older clients
+    cannot handle level 0. HMB has these features:
     - `transaction.version`: at level 2, a producer gets a new epoch with each transaction (KIP-890).
     - `group.version`: at level 1, the broker supports KIP-848 groups.
     - `share.version`: at level 1, the broker supports share groups (KIP-932).

@@ -9,8 +9,8 @@ Behavior: the request contains a filter, and the response contains the quotas of
     - *All components.* An entity must match all components of the filter. For example, a filter for the user
       alice matches the entity (user alice) and the entity (user alice, client-id app).
     - *No component.* A filter without components matches all entities, unless the filter is strict.
-    - *Strict filters.* A strict filter must have a component for each type of the entity. For example, the
-      strict filter for the user alice does not match the entity (user alice, client-id app).
+    - *Strict filters.* A strict filter matches an entity only if it has a component for each type of the entity.
+      For example, the strict filter for the user alice does not match the entity (user alice, client-id app).
 Version notes: none. Both versions have the same fields.
 Left out: nothing. HMB supports the whole API.
 """

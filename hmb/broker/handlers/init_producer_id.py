@@ -1,8 +1,7 @@
 """InitProducerId: get a producer id and an epoch, for an idempotent or a transactional producer.
 
 Versions: 0-5; versions 2 and later use the flexible encoding (KIP-482).
-Permissions: WRITE on the transactional id. Without a transactional id: IDEMPOTENT_WRITE, or WRITE on any
-    topic.
+Permissions: WRITE on the transactional id; without an id, IDEMPOTENT_WRITE, or WRITE on any topic.
 Behavior: the broker answers by these rules:
     - *Without a transactional id.* Each request gets a new producer id, which no other producer has, and the
       epoch 0.

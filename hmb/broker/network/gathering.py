@@ -2,7 +2,7 @@
 
 A client can send several Produce requests before it reads a response. The thread of the connection handles
 these requests one after the other. With acks=all, the thread must sync the records to disk before it
-responds. Gathering avoids a separate sync for each request.
+responds. Without gathering, it would sync after each request.
 
 With gathering, one sync serves several Produce requests. For each request, the connection's thread appends the
 records to the log, and adds a deferred response to a queue (broker/deferred.py). If another Produce request has

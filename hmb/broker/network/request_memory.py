@@ -3,11 +3,12 @@
 One request can have 100 MB, and a broker can have thousands of connections. Therefore all requests share one budget of
 memory.
 
-Each request has an `Account`, which stores how many bytes the request takes from the memory budget:
-- The request's frame. If the frame is larger than the connection's read buffer, the account adds its bytes
-  while they arrive. A smaller frame takes nothing from the budget.
-- The decoded values of the request. The account adds a value before the decoder creates it
-  (protocol/allowance.py). The first 64 KiB of values take nothing from the budget.
+Each request has an `Account`, which counts the bytes that the request takes from the memory budget. A request
+takes bytes for two things:
+- The request's frame. If the frame is larger than the connection's read buffer, the account takes the frame's
+  bytes while they arrive. A smaller frame takes nothing from the budget.
+- The decoded values of the request. The account takes the bytes of a value before the decoder creates the
+  value (protocol/allowance.py). The first 64 KiB of values take nothing from the budget.
 
 If the memory budget of the broker has too few free bytes for a request, the thread that reads this request waits.
 Meanwhile this thread does not read from its connection, so the client also has to wait. When the broker has handled a

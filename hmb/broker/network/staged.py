@@ -1,7 +1,7 @@
 """The staged server: one thread reads a request, another handles it, and a third sends the response.
 
-The setting `threading=staged` selects this server. Its design comes from the thesis (see the documentation's
-bibliography).
+The setting `threading=staged` selects this server. Its design comes from the thesis *Functional Kafka* (see
+the documentation's bibliography).
 
 The staged server exists so that students can study its code, and compare its speed with the simpler server in
 server.py. A request passes through three stages, and each stage has its own threads. Queues connect the stages. The
@@ -12,12 +12,11 @@ thesis calls these queues *channels* (chapter 9.1, figure 9.2):
         | response channel, one per connection
     responder (one per connection)  writes responses
 
-A stage of a server has threads of its own. In the thesis *Functional Kafka*, stages have two advantages: a
-slow disk does not delay the network, and N handlers use N cores. Python lacks the second advantage, because
-only one thread runs at a time.
+In the thesis, stages have two advantages: a slow disk does not delay the network, and N handlers use N cores.
+Python lacks the second advantage, because only one thread runs at a time.
 
-Stages make a request slower, because it and its response pass between threads. Each time, the next thread
-has to wake up and wait for the interpreter lock.
+Stages make a request slower, because the request and its response pass from one thread to another. Each time,
+the next thread has to wake up and wait for the interpreter lock.
 
 The threads of the staged server follow three rules:
 - *Order.* The requests of one connection are handled one after the other, even if several handlers are free. The

@@ -72,8 +72,8 @@ def decoy(secret: bytes, mechanism: ScramMechanism, name: str, shapes: Sequence[
     A *shape* is a number of iterations and the length of a salt. The function uses the user's name to select one of
     the shapes in `shapes`. A name always gets the same shape if `shapes` does not change.
 
-    If the caller removes a shape from `shapes`, only the names with this shape get another shape. If the caller
-    adds a shape, some names get the new shape, and all other names keep their shape.
+    If `shapes` loses a shape between two logins, only the names with this shape get another shape. If `shapes` gains
+    a shape, some names get the new shape, and all other names keep their shape.
     """
     key = hmac.digest(secret, f"{mechanism}:{name}".encode(), "sha512")
     shape = max(shapes, key=lambda each: hmac.digest(key, repr(each).encode(), "sha256"))

@@ -26,8 +26,7 @@ class TopicTable:
     - `_by_metric_name` finds a topic by the name that Kafka's metrics use: the topic's name with `_` in place of
       each `.`.
     - The topics `orders.eu` and `orders_eu` would have the same name in metrics, so HMB never creates both topics.
-      If a different broker program has created both in the data directory, `_by_metric_name` contains only one
-      of them.
+      If another broker has created both in the data directory, `_by_metric_name` contains only one of them.
     """
 
     def __init__(self, topics: Iterable[Topic]) -> None:

@@ -113,10 +113,7 @@ def create_topics(
 
 
 def delete_topics(brokers: Brokers, names: Iterable[str]) -> dict[str, KafkaError | None]:
-    """Delete topics and their records. The result contains None for each deleted topic.
-
-    Kafka brokers need version 0.10.1 or later.
-    """
+    """Delete topics and their records. The result contains None for each deleted topic. Needs Kafka 0.10.1."""
     wanted = list_of_names("topics to delete", names)
     request = DeleteTopicsRequest(timeout_ms=brokers.timeout_ms)
     version = brokers.cluster.version_of(DeleteTopicsRequest)

@@ -49,7 +49,7 @@ def set_password(
 ) -> None:
     """Set a user's password for each SCRAM mechanism in `mechanisms`.
 
-    If the user does not exist, the broker creates the user. Kafka brokers need version 2.7 or later.
+    If the user does not exist, the broker creates the user. Needs Kafka 2.7.
     """
     upsertions = []
     for mechanism in [SCRAM_MECHANISMS[each] for each in mechanisms]:

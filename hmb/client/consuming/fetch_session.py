@@ -130,11 +130,9 @@ class FetchSessionHandler:
 
     - The fetcher calls `next` before each request. It calls `completed` after it has handled a response without an
       error. If the fetcher does not call `completed`, the next request names all partitions (a full fetch).
-
     - `_known` contains all partitions that the consumer wanted to fetch from this leader with the previous request.
       For example, the consumer wanted 1,000 partitions, but the request named only the 3 partitions with a new
       fetch offset. `_known` then contains all 1,000.
-
     - `_epoch` is the number of the next request in the session. If `_epoch` is above 0, the leader has stored
       exactly the partitions in `_known`.
     """

@@ -33,14 +33,14 @@ class OwnedPartitions:
         return ListenerCall(ListenerMethod.ON_REVOKED, given_up) if given_up else None
 
     def lose_all(self) -> ListenerCall | None:
-        """Return the next listener call: `on_lost`, with all partitions of the member.
+        """Return a `ListenerCall` for `on_lost` with all partitions of the member.
 
         Return None if the member owns no partition.
         """
         return ListenerCall(ListenerMethod.ON_LOST, self.partitions) if self.partitions else None
 
     def assign_all(self, target: Owned) -> ListenerCall:
-        """Return the next listener call: `on_assigned`, with the partitions of `target` that the member does not own.
+        """Return a `ListenerCall` for `on_assigned` with the partitions of `target` that the member does not own.
 
         The consumer's thread then makes this call.
         """

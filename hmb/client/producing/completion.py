@@ -144,9 +144,8 @@ class BatchCompletion:
             self.fail(batch, error)
         elif now >= deadline:
             self.fail(batch, self._timed_out(batch, error))
-            # Give up all other batches in this queue whose delivery timeout is over. Otherwise, the producer would send
-            # each of these batches once more. It would wait for each response, in the worst case until the request
-            # timeout is over.
+            # If these batches stayed in the queue, the producer would send each of them once more. It would wait for
+            # each response, in the worst case until the request timeout is over.
             for late in self._accumulator.sealed_before(now - self._settings["delivery_timeout"], batch.queue):
                 self.fail(late, self._timed_out(late, error))
         else:

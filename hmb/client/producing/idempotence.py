@@ -37,8 +37,8 @@ batch are missing in the log. The broker then also rejects the later batches, be
 numbers first. All these batches stay in the producer's queue. Let A be the first batch that failed: the broker has
 rejected it, or the broker's response is lost. There are four cases:
 
-- The producer sends batch A, the first failed batch, again. It also sends all batches after A again, with their
-  old sequence numbers. The broker drops copies of batches that it has already written.
+- The producer sends A and all batches after A again, with their old sequence numbers. The broker drops copies
+  of batches that it has already written.
 
 - The broker rejects batch A, because A is too large. The producer divides the records and the sequence
   numbers of A between two batches. The later batches keep their numbers.
@@ -66,8 +66,7 @@ batches can be in flight. After each change of the epoch, the producer begins wi
 partition with different epochs are never in flight together.
 
 A broker forgets a producer that sends nothing for a day (`producer.id.expiration.ms`). It then accepts a
-batch even if an earlier batch is missing. Only in this case can the broker write a batch before an earlier
-one.
+batch even if an earlier batch is missing. Two batches can be written in the wrong order only in this case.
 
 For example, a broker has forgotten a producer after a day without batches. The producer then sends batches A
 and B together. The broker rejects A as too large. It writes B, because it accepts any sequence number from a
@@ -235,8 +234,8 @@ def release_sequences(batch: ProducerBatch, after: list[ProducerBatch], guarante
     numbers of these batches, except those that the broker may have written.
 
     - If the partition has a newer epoch than `batch`, this epoch stays.
-    - If the broker has certainly written neither `batch` nor a batch in `after`, the next batch begins with the
-      first number of `batch`.
+    - If the broker has certainly not written `batch` or any later batch, the next batch begins with the first
+      number of `batch`.
     - Otherwise, a new epoch begins.
     """
     if batch.numbers is None:

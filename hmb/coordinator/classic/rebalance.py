@@ -85,7 +85,7 @@ class Rebalance:
     def on_join(self) -> None:
         """Record that a new member joins.
 
-        A member that joins during the initial rebalance delay extends this delay. The limit is the rebalance timeout.
+        A member that joins during the initial rebalance delay extends this delay, at most to the rebalance timeout.
         """
         self._initial_delay.on_join()
 
@@ -106,7 +106,7 @@ class Rebalance:
     def _on_join_deadline(self, now: int) -> None:
         """Handle the end of a wait for JoinGroup requests: wait again, or start the next generation.
 
-        - If a member has joined during the initial delay, another delay starts, unless the rebalance timeout is over.
+        - If a member has joined during the initial delay, another wait starts, unless the rebalance timeout is over.
         - Otherwise, the group removes the dynamic members that have not joined in time. Static members, which have
           an instance id, stay.
         - If only static members are left and none of them has joined, the group waits for them until a new deadline.

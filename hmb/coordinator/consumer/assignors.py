@@ -164,8 +164,8 @@ class _Balance:
     def _give_away(self, topic: UUID) -> None:
         """Assign the free partitions of one topic. A partition is free if no member owns it.
 
-        Only members that read the topic receive partitions. The method assigns one partition at a time. It selects the
-        member that then owns the fewest partitions of all topics together.
+        Only members that read the topic receive partitions. The method assigns one partition at a time. Each
+        partition goes to the member that owns the fewest partitions at that moment, counted over all topics.
         """
         readers = self._readers[topic]
         taken = {each.partition for reader in readers for each in self._owned[reader] if each.topic_id == topic}

@@ -35,7 +35,7 @@ class ConsumerDeadlines(MemberDeadlines):
         self._joins.setdefault(member_id, deadline)
 
     def joined(self, member_id: str, sync_deadline: int) -> None:
-        """End the join and revocation deadlines of a member that has sent JoinGroup, and start its sync deadline."""
+        """Remove the join and revocation deadlines of a member that has sent JoinGroup. Start its sync deadline."""
         self.end_classic(member_id)
         self.end_revocation(member_id)
         self._syncs[member_id] = sync_deadline

@@ -75,8 +75,8 @@ class Subscriptions:
     def forget_version(self) -> None:
         """Make the next `refresh` check the subscribed topics, even if no topic of the cluster has changed.
 
-        The group calls this method after the coordinator has restored it from the journal. The journal may lack
-        changes of the last `refresh`, so they are made again.
+        The group calls this method after the coordinator has restored the group from the journal. The journal may
+        lack changes of the last `refresh`. The next `refresh` makes these changes again.
         """
         self._version = -1
 

@@ -19,9 +19,9 @@ In the following example, the log of a journal contains three records:
 
 The committed offset of weather-0 is 20, because record 2 comes after record 1 in the log.
 
-Some transactions can still be open at the end of the journal's log. Their records contain the offsets that
-a consumer group wants to commit. The broker replays these records last, and passes the producer id of each
-record to the coordinator. The coordinator keeps the offsets as pending until the transaction ends.
+Some transactions can still be open at the end of the journal's log. The broker replays the records of these
+transactions last, and passes the producer id of each record to the coordinator. The coordinator keeps the
+offsets in these records as pending until the transaction ends.
 
 Source: Kafka's `CoordinatorLoaderImpl`, `OffsetMetadataManager`; KIP-98.
 """

@@ -5,9 +5,8 @@ its own thread. After at most 64 requests (`MAX_DEFERRED` in hmb/broker/network/
 `Journal.write`, which waits until the entries of these requests are written. For example, each request to commit
 offsets adds one entry. So 100 connections that commit offsets have at most 6,400 entries in the queue.
 
-The thread of a connection adds the commits of at most 64 requests to the queue. It then waits until these commits are
-written. The records of one commit have at most `max.message.bytes` bytes (1 MiB by default), because `OffsetManager`
-refuses a larger commit. By default, the commits of one connection therefore take at most 64 MiB in the queue.
+The records of one commit have at most `max.message.bytes` bytes (about 1 MiB by default), because `OffsetManager`
+refuses a larger commit. By default, the 64 commits of one connection therefore take at most about 64 MiB in the queue.
 
 A thread waits for the lock `write_lock` of a partition without a time limit. This wait always ends, because the thread
 that holds `write_lock` always releases it after a short time, and because no deadlock is possible.

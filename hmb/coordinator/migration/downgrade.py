@@ -13,8 +13,7 @@ After a downgrade, the classic group sometimes has to start a rebalance:
 - If members were removed, nobody owns their partitions any more. The classic group therefore starts a rebalance
   immediately.
 - If a static member has restarted with the classic protocol, it keeps its target assignment: the partitions
-  that it should own. A rebalance starts only if some member has not reached its
-  target assignment yet.
+  that it should own. A rebalance starts only if some member has not reached its target assignment yet.
 
 For example, the KIP-848 group "readers" is in epoch 8. Members A and B use the classic protocol, and C, the last member
 with the KIP-848 protocol, leaves. "readers" becomes a classic group in generation 8 and in the state

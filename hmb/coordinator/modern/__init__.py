@@ -26,7 +26,7 @@ Read the folder `consumer` first. Then read the modules of this folder in this o
 
 On a first reading, skip the other modules of this folder:
 - `heartbeat` and `member_epoch` check the fields of requests.
-- `partitions` converts an assignment between the format in memory and the format in records and messages.
+- `partitions` converts an assignment between its form in memory and its form in records and messages.
 - `settings` declares the settings that KIP-848 groups, share groups and streams groups have in common.
 
 Source: KIP-848, KIP-932, KIP-1071; Kafka's `ModernGroup`.

@@ -12,11 +12,10 @@ The group coordinator and the leader send requests to the share coordinator (the
 In HMB, all three run in one process, so the group coordinator and the leader call methods of `ShareCoordinator`. HMB
 also answers the five requests.
 
-A writer can be out of date: for example, it does not know yet that the partition has a new leader. The share
-coordinator therefore refuses a write if its state epoch or its leader epoch is less than the stored one.
-
-The *state epoch* increases when an administrator changes the start offset. The *leader epoch* increases when the
-partition has a new leader.
+A writer can be out of date: for example, it does not know yet that the partition has a new leader. Each write therefore
+contains two epochs. The *state epoch* increases when an administrator changes the start offset. The *leader epoch*
+increases when the partition has a new leader. The share coordinator refuses a write if one of these epochs is less than
+the stored epoch.
 
 When the state of a share-partition changes, the coordinator first changes the state in memory, and then waits for the
 journal. If the write to the journal fails, the change is in memory but not in the journal. The next record of this

@@ -16,7 +16,7 @@ For example, a snapshot contains the start offset 100 and no batches. Member A a
 B acquires the records 105 to 109 and accepts them. The broker writes one update: the records 105 to 109 are
 Acknowledged.
 
-The broker never stores the state Acquired. So record 104 has no stored state, and is Available after a restart.
+The broker never stores the state Acquired. So the record 104 has no stored state, and is Available after a restart.
 
 Source: KIP-932, KIP-1226; the JSON definitions in the jar of kafka-share-coordinator 4.3.0.
 """

@@ -103,10 +103,10 @@ class TransactionCoordinator:
             self._loader.join(max(0.0, deadline - time.monotonic()))
 
     def _load(self) -> None:
-        """Load all transactional ids. Then complete the transactions that a crash has interrupted.
+        """Load all transactional ids. Then complete the transactions that were decided before a crash.
 
         If the broker crashes after it has stored the decision to commit or to abort a transaction, markers can be
-        missing. The method writes these markers. It also ends hanging transactions (hanging.py).
+        missing. The method writes all markers of the transaction. It also ends hanging transactions (hanging.py).
 
         The method first waits until the broker has loaded the journal of the groups. A transaction with committed
         offsets needs a marker in this journal, and the broker must load the journal before it appends a marker.
@@ -225,14 +225,14 @@ class TransactionCoordinator:
     # -- steps
 
     def _step(self, entry: TransactionEntry, change: Change, patience: float = 0.0) -> Transaction:
-        """Compute the new state of a transactional id, store it, and return it.
+        """Compute the new `Transaction` of a transactional id, store it, and return it.
 
-        The function `change` computes the new state from the old state in `entry`. If the new state contains the
-        decision to commit or abort the transaction, the method also writes the markers, and returns the state after the
-        transaction. If the markers cannot be written now, the housekeeper thread writes them later.
+        The function `change` computes the new `Transaction` from the old one in `entry`. If the new one contains the
+        decision to commit or abort, the method also writes the markers, and returns the `Transaction` in its complete
+        state. If the markers cannot be written now, the housekeeper thread writes them later.
 
-        If another thread is changing the same id, the method waits for at most `patience` seconds. Raises
-        the errors of `change` and of `_write`.
+        If another thread is changing the same id, the method waits for at most `patience` seconds. Raises the errors
+        of `change` and of `_write`.
         """
         after = self._write(entry, change, patience=patience)
         if not after.is_prepared:

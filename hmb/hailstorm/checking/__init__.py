@@ -5,8 +5,8 @@ The function makes states from sample tuples, and tests the monoid laws with the
 `check` returns a text with the law and the states.
 
 The function `check` has two forms:
-    check(bolt, tuples)          checks the laws of a monoid. Also checks that the bolt's functions are pure: a second
-                                 call returns the same result, and no call changes an argument
+    check(bolt, tuples)          checks the monoid laws, and that the bolt's functions are pure: a second call returns
+                                 the same result, and no call changes an argument
     check(topology, records)     checks each bolt with the tuples that it receives; then checks the topology
 
 The check of a topology finds the mistakes of its bolts, and also these mistakes:

@@ -104,8 +104,8 @@ def _sigma(x: float) -> float:
 def _tau(x: float) -> float:
     """Return a number that corrects the estimate of HyperLogLog if some registers are full.
 
-    A state maps registers to numbers (ranks). A full register has the highest possible rank. `x` is the share of
-    all registers that are not full (0 to 1).
+    A state maps registers to ranks. A full register has the highest possible rank. `x` is the number of registers
+    that are not full, divided by the number of all registers.
     """
     if x in (0, 1):
         return 0.0

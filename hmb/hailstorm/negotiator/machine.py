@@ -72,8 +72,8 @@ class Negotiator:
         Return None if no event has occurred, or if the store refuses to mark a snapshot as complete because a newer
         epoch (a start of the topology) has begun.
 
-        If another error, such as a full disk, prevents the marking, the topology continues. But if this was its last
-        snapshot, the topology ends with the error.
+        If the store cannot mark a snapshot for another reason, such as a full disk, the topology continues. But if this
+        was its last snapshot, the topology ends with an error.
 
         Raises SnapshotError if the store cannot begin an epoch. Raises TopologyError if a topic has changed.
         """

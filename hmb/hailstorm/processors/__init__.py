@@ -8,8 +8,8 @@ A *driver* is code that calls the methods of a state machine, for example when t
 call, the driver sends the tuples in the field `outbox` of the state machine.
 
 Two kinds of drivers call the state machines. Runners call the state machines from threads, and send tuples
-through sockets. The module `hmb.hailstorm.simulation` simulates events in a random order, and repeats this
-order for the same seed.
+through sockets. The module `hmb.hailstorm.simulation` calls them in one thread. It chooses a random order of
+events, and repeats this order for the same seed.
 
 To report an event, a driver calls a method of the state machine:
     observe(master)     the negotiator has published the decision `master`, for example to begin a snapshot

@@ -4,7 +4,7 @@ One call to `emit` sends tuples to all nodes that come next in the topology. If 
 instances, its grouping function selects the instance for each tuple.
 
 Each instance gets a `Payloads` object with its tuples and the sender's *low water mark*, one offset for each
-partition. Every instance needs this mark, so an object without tuples is also sent.
+partition. Every instance needs this mark, so the emitter sends an object even if it contains no tuples.
 
 If the following node is a bolt with a combiner, the emitter first merges all tuples with the same key into one row
 (module `combiner`). It then sends these rows instead of the tuples.

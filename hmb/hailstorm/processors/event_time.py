@@ -35,8 +35,8 @@ window, the bolt does not count the record there. If the record belongs only to 
 warning.
 
 In a later run over the whole topic, all records already exist, so no partition is idle. The results can then
-differ from the first run. To prevent this, choose an `idle_after` that is longer than the pauses of the
-partitions, for example 3600 seconds.
+differ from the results of the first run. To prevent this, choose an `idle_after` that is longer than the
+pauses of the partitions, for example 3600 seconds.
 
 All windows that end at or before a bolt's watermark are closed. The watermark ignores idle partitions, which
 have no new records. In a replay, the records already exist, so a partition is perhaps not idle. The watermark

@@ -1,4 +1,4 @@
-"""Computes low water marks: all tuples from records at offsets below a partition's mark have arrived.
+"""Computes low water marks: for each partition, an offset below which all tuples have arrived.
 
 A processor sends a low water mark with its tuples. The mark contains one offset for each partition: the
 processor will send no more tuples from records below these offsets. The receiver computes its own mark. For

@@ -6,8 +6,8 @@ one offset for each partition. The sink has written all outputs of records below
 For example, a snapshot includes offsets 0 to 9 of a partition. The sink has already written the outputs of
 offsets 0 to 4. It saves the outputs of offsets 5 to 9, and the offset 5.
 
-If a sink writes each output on arrival, its snapshot contains no outputs. The snapshot store saves this empty
-snapshot with one offset for each partition. So even a topology without bolts can restart there.
+If a sink writes each output on arrival, its snapshot contains no outputs. The snapshot store still saves it,
+together with one offset for each partition. So even a topology without bolts can restart at these offsets.
 
 A sink can hold outputs back until a *complete* snapshot includes them. A snapshot is complete when all
 processors have saved their states. After a crash, the topology starts from a complete snapshot. The sink can
@@ -27,9 +27,9 @@ The sink cannot compare epochs: a new snapshot store begins with epoch 1, so new
 numbers.
 
 A target can lose outputs, for example because a user deleted its file. Suppose that a transactional sink wrote
-the outputs of offsets 0 to 9, and then saved a snapshot with the next offset, 10. When the sink starts, it
-compares 10 with the offset that the target contains (in the clock K). If the target's offset is missing or
-below 10, the sink refuses to start.
+the outputs of offsets 0 to 9, and then saved a snapshot. The snapshot contains the offset of the next output,
+10. When the sink starts, it compares 10 with the offset in the target's clock K. If K is missing, or its offset
+is below 10, the sink refuses to start.
 """
 
 from __future__ import annotations
@@ -156,7 +156,7 @@ class SinkMachine:
         self._save_if_eligible()
 
     def saved(self, clock: Clock, error: str | None = None) -> None:
-        """Put the result of a save into the report. `error` is None if the save succeeded."""
+        """Report the result of a save, and begin the next save if possible. `error` is None if the save succeeded."""
         self._is_saving, self.save = False, None
         if error is None:
             self.report.stored = clock

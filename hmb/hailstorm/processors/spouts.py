@@ -72,7 +72,7 @@ class SpoutMachine:
         self._times.newest, self._times.late, self.dead_count = SpoutSnapshot.from_value(value)
 
     def observe(self, master: MasterState) -> None:
-        """Follow the negotiator's newest decision: read records, pause, or request a save of this spout.
+        """Follow the negotiator's newest decision: read records, pause, or request a save of this spout's state.
 
         The negotiator decides when the topology takes a snapshot. `master` contains its newest decision in this epoch.
         """

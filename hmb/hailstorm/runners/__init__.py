@@ -24,7 +24,8 @@ and the receiver run in different threads, and Python runs one thread of a proce
 costs two or three switches between threads. Each batch for another process also costs two system calls. To keep
 the number of batches small, a spout takes up to 2,000 records at once.
 
-A processor can run in a thread, in another process or on another machine. Each of these calls runs a topology:
+A processor can run in a thread, in another process or on another machine. These calls, shown without some of
+their arguments, run a topology:
     run(topology)                  runs all processors as threads of this process
     run(topology, workers=4)       runs the processors in 4 processes on this machine; restarts a crashed process
     serve(topology, ["count-0"])   runs only the processor count-0, in this process; the user starts the others

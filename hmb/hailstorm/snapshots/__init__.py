@@ -5,8 +5,7 @@ offset for each partition that the topology reads. The state includes exactly th
 The method `save` returns when the bytes are on disk (in a `MemorySnapshotStore`: in memory).
 
 The *negotiator* controls the snapshots. It marks a clock as complete after all processors that save snapshots
-have saved one with this clock. The store keeps snapshots with other clocks until the clock is marked, and then
-deletes them.
+have saved one with this clock. Only then does the store delete the snapshots with other clocks.
 
 A store also contains three values for the whole topology, which the topology needs after a restart:
     fingerprint   a description of the topology, for example its nodes and the kind of each bolt's state. A

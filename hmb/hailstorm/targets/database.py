@@ -14,10 +14,10 @@ transaction that the epoch has not changed. If a newer instance has changed the 
 transaction back, and the old instance ends.
 
 In early development versions, the key of a row did not contain the name of the topology. For example, the key
-`trending/out-0` was only `out-0`.
+`trending/out-0` was only `out-0`. The method `open` changes an old key to the new form if two conditions hold:
 
-The method `open` changes an old key to the new form under two conditions. The topology still reads all topics
-in the row. In each partition, it starts at the row's offset or above.
+- The topology still reads all topics in the row's clock.
+- In each partition of this clock, the topology starts at the clock's offset or above.
 """
 
 from __future__ import annotations

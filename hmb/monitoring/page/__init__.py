@@ -6,7 +6,8 @@ from this broker. The browser sends these requests to the broker:
     the page itself               GET /             `routes.py` serves index.html, page.css and page.js
     the state of the broker       GET /changes      `feed.py` sends the parts of the state that have changed
     a segment or a batch          GET /segment ...  `log_views.py` reads the log when the user opens one
-    the search for an offset      GET /look-up      `log_views.py` shows the search steps
+    the search for an offset      GET /look-up      `log_views.py` searches the log for an offset or a timestamp, and
+                                                    returns the steps of the search
     the requests of clients       GET /requests     `recent_requests.py` records requests while a page shows them
 
 The feed divides the state into parts, for example one part for each partition and one for each segment.

@@ -44,10 +44,7 @@ from typing import Any, NamedTuple
 from hmb.monitoring.state import BrokerState, PartitionInfo, fields_of
 
 LOGGER = logging.getLogger(__name__)
-REST_FACTOR = 4
-# The feed collects the broker's state again and again, and pauses after each collection. The length of the pause
-# depends on the median cost of the last RECENT collections.
-RECENT = 5
+REST_FACTOR, RECENT = 4, 5  # The class `Pace` explains these numbers.
 KEPT = 8  # the feed keeps this number of changes
 MAX_LISTENERS = 16  # the greatest number of pages that listen to all feeds of a server at the same time
 # If the feed has collected no new state for this number of seconds, it sends each page a comment, which browsers
@@ -68,7 +65,7 @@ class Pace(NamedTuple):
 
     period: float  # seconds; the feed collects the broker's state at most once in this time
     longest: float  # seconds; the feed waits at most this time before it collects the broker's state again
-    clock: Callable[[], float]  # returns seconds; measures how long the feed takes to collect the broker's state
+    clock: Callable[[], float]  # processor time or elapsed time (seconds); measures the cost of a collection
 
 
 OWN_PACE = Pace(0.18, 2.0, time.thread_time)

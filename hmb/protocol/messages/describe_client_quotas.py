@@ -30,8 +30,8 @@ class DescribeClientQuotasResponse(Response, api_key=ApiKey.DESCRIBE_CLIENT_QUOT
         class EntityData(Struct):
             """One part of an entity that has a quota. For example, an entity can consist of a user and a client-id.
 
-            If `entity_name` is null, the quota is the default for this type. For example, the default quota for users
-            applies to each user who has no quota of their own.
+            If `entity_name` is null, the quota is a default. For example, with the type `user`, the quota then applies
+            to each user who has no quota of their own.
             """
 
             entity_type: str        = t.string()

@@ -1,4 +1,4 @@
-"""ElectLeaders (43): elect leaders of partitions: the preferred replica, or any live replica (KIP-460)."""
+"""ElectLeaders (43): elect the preferred replica, or any live replica, as a partition's leader (KIP-460)."""
 
 from hmb.protocol import fields as t
 from hmb.protocol.api_keys import ApiKey

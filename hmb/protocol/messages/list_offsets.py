@@ -64,7 +64,7 @@ class ListOffsetsResponse(Response, api_key=ApiKey.LIST_OFFSETS, versions="0-11"
     - Version 4 adds the leader epoch.
     - Version 6 uses the flexible encoding (KIP-482).
 
-    The other versions keep the layout.
+    Versions 3, 5 and 7 to 11 do not change the layout.
     """
 
     class ListOffsetsTopicResponse(Struct):

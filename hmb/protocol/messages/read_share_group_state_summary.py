@@ -14,7 +14,10 @@ from hmb.protocol.schema import Request, Response, Struct
 class ReadShareGroupStateSummaryRequest(
     Request, api_key=ApiKey.READ_SHARE_GROUP_STATE_SUMMARY, versions="0-1", flexible="0+"
 ):
-    """The share-partitions whose start offset the client asks for. Version 1 has the same layout as version 0."""
+    """Lists the share-partitions whose start offsets the client requests.
+
+    Version 1 has the same layout as version 0.
+    """
 
     class ReadStateSummaryData(Struct):
         class PartitionData(Struct):

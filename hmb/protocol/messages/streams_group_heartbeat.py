@@ -103,9 +103,9 @@ class StreamsGroupHeartbeatRequest(Request, api_key=ApiKey.STREAMS_GROUP_HEARTBE
 class StreamsGroupHeartbeatResponse(Response, api_key=ApiKey.STREAMS_GROUP_HEARTBEAT, versions="0", flexible="0+"):
     """Contains the member's epoch, its tasks if they have changed, and problems that the broker has found.
 
-    Some processes of the application have an address at which clients can query their stored state. For each such
-    address, the response can also contain the partitions of the process. A member then knows which process can
-    answer a query.
+    A process of the application can have an address at which it answers queries about its stored state. For each
+    such address, the response can list the partitions of the process. A member then knows which process can answer
+    a query.
     """
 
     class Status(Struct):

@@ -63,8 +63,8 @@ def consumer_records(batch: Batch, topic: str, partition: int, limit: int = DEFA
 def _decode_plain(data: bytes, batch: RecordBatch, topic: str, partition: int, add: AddRecord) -> int:
     """Decode records, and call `add` with each record. Return the position after the last record.
 
-    Raises NotPlainError, IndexError or VarintError if a record is damaged, or if a number in a record is too long
-    or too large for this decoder. The caller must then decode the batch with a slower decoder.
+    Raises NotPlainError, IndexError or VarintError if a record is damaged, or valid but unusual: for example, its
+    length is greater than 8191. The caller must then decode the batch with a slower decoder.
     """
     base_offset, base_timestamp = batch.base_offset, batch.base_timestamp
     last_delta = min(batch.last_offset_delta << 1, MAX_PLAIN_DELTA)

@@ -1,9 +1,10 @@
 """Messages v0 and v1, the record formats of 2012 to 2017. Old clients send these messages, and old logs contain them.
 
 Before Kafka 0.11, clients and brokers exchanged *messages*. A message is one record with its own offset, CRC
-and attributes. A *message set* is a sequence of messages. Unlike a record batch, it has no header. A producer
-can compress a whole message set. It then sends the compressed set as the value of one new message, which is
-called the *wrapper*. In this drawing, a set of three messages becomes one wrapper:
+and attributes. A *message set* is a sequence of messages. Unlike a record batch, it has no header.
+
+A producer can compress a message set, and send the result as the value of one new message, the *wrapper*. The
+wrapper has the offset of the set's last message. In this drawing, three messages become one wrapper:
     message set   | offset 0, message | offset 1, message | offset 2, message |
     compressed    | offset 2, wrapper: attributes = codec, value = compressed message set |
 
@@ -22,8 +23,8 @@ The broker converts messages to a record batch only in two cases:
 - The topic's `compression.type` requires another codec than the producer's, so the broker encodes the records
   again.
 
-- The broker has written the log's next offsets into compressed messages v0, but another producer's records
-  are appended first and get these offsets.
+- The broker has written the log's next offsets into compressed messages v0. Before it appends these messages,
+  another producer's records get the same offsets.
 
 When an old consumer reads record batches, the broker converts the batches to messages. If you are interested
 only in today's clients, skip this folder.

@@ -115,7 +115,7 @@ def encode_message_set(
     With a codec, the function compresses the set into one wrapper.
 
     The messages get the offsets 0, 1, 2 and so on. If `keep_offsets` is true, each message has its record's offset.
-    (A v1 wrapper stores the offsets 7, 8 and 9 as 0, 1 and 2.)
+    (A v1 wrapper stores the differences to the first offset: the offsets 7, 8 and 9 become 0, 1 and 2.)
     """
     parts: list[bytes] = []
     first = records[0].offset if keep_offsets and magic == 1 and codec is not Codec.NONE else 0

@@ -35,9 +35,9 @@ Limits:
 - When Spark runs a batch again, each task must get the same rows as in the first run. But a row can move to
   another task after a `repartition()` without columns, or if the number of tasks changes.
 
-- A task commits a *note* with its rows. The note contains a checksum of the rows, which does not depend on
-  their order. If the task runs again with other rows, it fails, so that no row is lost without an error. For
-  example, a query with `rand()` fails if it repeats a batch that has a note.
+- A note contains a checksum of the rows, which does not depend on their order. If the task runs again with other
+  rows, it fails, so that no row is lost without an error. For example, a query with `rand()` fails if it repeats
+  a batch that has a note.
 
 - With the option `failOnChangedRows=false`, a repeated task writes its rows in a new transaction. If the
   checksum shows the same rows as before, the task aborts the transaction. Otherwise it commits the new rows.

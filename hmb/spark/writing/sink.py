@@ -28,9 +28,12 @@ available records. If it restarts with `exactlyOnce=true`, it writes no row twic
 At its start, a batch query asks the broker for metadata. If no broker answers, the address is probably wrong,
 so the query fails immediately.
 
-If the broker stops while a query runs, each task waits for the broker. For the delivery of queued rows, a task
-waits for at most kafka.delivery.timeout.ms (120 s by default). Before it queues a row, and when it commits a
-transaction, it waits for at most kafka.max.block.ms (60 s by default). A streaming query also waits at its start.
+If the broker stops while a query runs, each task waits for the broker:
+
+- To queue a row or commit a transaction, a task waits at most kafka.max.block.ms (60 s by default).
+- To deliver queued rows, a task waits at most kafka.delivery.timeout.ms (120 s by default).
+
+With `exactlyOnce=true`, a streaming query also waits before each batch, at most kafka.max.block.ms.
 
 One thing is different from Spark's Kafka connector: a batch query must call `mode("append")`. Without this call, Spark
 raises an error for a data source that is written in Python.

@@ -31,9 +31,9 @@ from hmb.storage.files.virtual import VirtualFile
 
 LOGGER = logging.getLogger(__name__)
 
-# A thread can wait for one of these semaphores without a time limit, because no thread holds a semaphore for more than
-# a few seconds. A thread that holds a semaphore only reads or converts records of one partition, and the size of these
-# records is limited. The thread does not wait for a client or for another semaphore.
+# A thread can wait for one of these semaphores without a time limit, because each holder releases its semaphore within
+# a few seconds. While a thread holds a semaphore, it reads or converts a limited number of bytes from one partition. In
+# this time, the thread waits for no client and for no other semaphore.
 PREPARING, SEARCHING, CONVERTING = (threading.BoundedSemaphore(2) for _ in range(3))
 
 

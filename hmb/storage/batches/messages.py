@@ -6,8 +6,8 @@ contains its own offset. To write offsets into compressed messages v0, the broke
 not hold the lock for so long.
 
 The broker therefore writes offsets into messages v0 or v1 before it takes the lock. It uses the *expected offsets*,
-which are the next offsets of the log. If another producer appends records before the broker has the lock, these offsets
-are already in use. The append then changes the offsets in the messages.
+the next offsets of the log. If another producer's records are appended first, these offsets are already in use. The
+broker then changes the messages' offsets.
 
 For example, a log's next offset is 500, so the broker writes the offsets 500 and 501 into two messages. Before
 it appends the messages, another producer's records get the offsets 500 to 502. The broker then changes the

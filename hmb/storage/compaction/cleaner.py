@@ -331,7 +331,7 @@ class Cleaner:
             return {}
 
     def dirty_ratio(self, name: TopicPartition, log: Log) -> float | None:
-        """Return what fraction of a log waits for compaction, or None if the topic uses no compaction."""
+        """Return a log's dirty ratio, the fraction that waits for compaction, or None if it is not compacted."""
         first_dirty = self._first_dirty.get(name, 0) if log.config.compacts and self._seen.get(name) is log else 0
         return compactable(log, first_dirty, self._clock()).dirty_ratio if log.config.compacts else None
 

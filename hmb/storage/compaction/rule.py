@@ -182,9 +182,9 @@ class Compaction:
 
     The caller passes each batch to `apply` or `apply_to_marker`, in the order of the log.
 
-    If a batch cannot be read, the caller keeps the batch and sets `is_blind` to True. From then on, age is no
-    reason to drop a tombstone (a record that deletes its key). The unreadable batch may contain an old value of
-    this key. Without the tombstone, the old value would become valid again.
+    If a batch cannot be read, the caller keeps the batch and sets `is_blind` to True. The compaction then keeps
+    even old tombstones (records that delete their keys), unless a newer record has the same key. Without such a
+    tombstone, an old value in the unreadable batch could become valid again.
     """
 
     map: OffsetMap
@@ -258,7 +258,7 @@ class Compaction:
         return with_delete_horizon(batch, self.now + self.delete_retention_ms)
 
     def _empty(self, batch: RecordBatch) -> bytes | None:
-        """Return the batch without its records if it is its producer's last batch. Otherwise, return None.
+        """Return `batch` without its records if `batch` is a producer's last batch. Otherwise, return None.
 
         The broker reads the producer's epoch and last sequence number from the header of this batch, so compaction must
         keep the header.

@@ -108,7 +108,7 @@ class FileHeading(Entry):
 
 @dataclass(frozen=True, slots=True)
 class NoteEntry(Entry):
-    """A remark about a file, in the words of Kafka's DumpLogSegments."""
+    """A remark about a file, usually the text that Kafka's tool DumpLogSegments prints."""
 
     kind: ClassVar[str] = "note"
     note: str

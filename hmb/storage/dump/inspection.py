@@ -188,7 +188,7 @@ def bisection(
 
 
 def search(path: Path, wanted: int, *, below: bool = False) -> Search:
-    """Find the last index entry whose key is at most `wanted`. With `below=True`, it must be less than `wanted`."""
+    """Find the last index entry whose key is at most `wanted`. With `below=True`, the key is less than `wanted`."""
     with IndexReader(path) as index:
         steps, found = bisection(len(index), lambda number: index[number][0], wanted, below=below)
         return Search(path, len(index), wanted, steps, found, None if found is None else index[found])

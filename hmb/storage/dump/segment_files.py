@@ -109,10 +109,10 @@ class IndexReader:
         size = 0
         while data := self._file.read(1 << 16):
             if any(data):
-                return Tail(position, 0, "the bytes behind the entries are neither entries nor zeros")
+                return Tail(position, 0, "the bytes after the entries are neither entries nor zeros")
             size += len(data)
         if size % self.entry_struct.size:
-            return Tail(position, 0, f"{size} bytes behind the entries are no multiple of {self.entry_struct.size}")
+            return Tail(position, 0, f"{size} bytes after the entries are not a multiple of {self.entry_struct.size}")
         return Tail(position, size, None)
 
     def _fields(self, number: int) -> tuple[int, int]:

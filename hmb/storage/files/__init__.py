@@ -3,15 +3,15 @@
 The operating system limits how many files a process can have open. A broker can have more files than this limit. So a
 segment uses *virtual* files: the broker opens a file only when it uses the file, and can close it again later.
 
-When the broker writes bytes to a file, the bytes are only in the kernel's memory until the broker syncs the file. The
-name of a new file is on disk only after a sync of its directory.
-
-If the disk is full, the broker must still write a little, for example to delete records. So it reserves disk space for
-this case.
-
 For example, a broker has 1,000 partitions. Each partition has two segments, and each segment has three files, so the
 broker has 6,000 files. If a process can have only 1,024 files open, a broker that keeps all its files open cannot even
 start.
+
+When the broker writes bytes to a file, the bytes are only in the kernel's memory until the broker syncs the file. The
+name of a new file is on disk only after a sync of its directory.
+
+On a full disk, the broker must still write a few bytes, for example the offsets that consumers commit. So it
+reserves disk space for this case.
 
 Read in this order:
 - `virtual`           files that are open only while they are needed; syncs and their errors
@@ -21,5 +21,5 @@ Read in this order:
 - `index_blocks`      an optimization: blocks of an index that stay in memory
 - `disk_reserve`      a file that the broker deletes when the disk is full, to get space for its own writes
 - `together`          the files of a segment, which are renamed and deleted together
-- `external_changes`   files that another process removes, cuts or changes
+- `external_changes`  files that another process removes, cuts or changes
 """

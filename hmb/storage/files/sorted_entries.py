@@ -4,9 +4,9 @@ A segment has three indexes. The offset index maps an offset to a position in th
 timestamp to an offset. The transaction index maps the offset of a marker (the record that ends a transaction) to an
 aborted transaction.
 
-The class `IndexFile` contains the code that all three indexes share: it appends entries, and searches for a key. Its
-subclass `SegmentIndex` is for the offset index and the time index. It also keeps the last entry in memory, and checks
-the file after the broker has opened it.
+The class `IndexFile` appends entries to an index, and searches for a key. All three indexes share this code.
+The offset index and the time index use the subclass `SegmentIndex`. This subclass also keeps the last entry in
+memory, and checks the file after the broker has opened it.
 
 The entries of an index are divided into blocks of 512 entries. The index keeps the first key of each block in memory
 (8 bytes for each block). A search has two steps. A binary search among the keys in memory finds the right block. The

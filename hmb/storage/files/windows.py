@@ -47,10 +47,12 @@ class Windows:
         return cls(file, end)
 
     def at(self, position: int, size: int) -> tuple[memoryview, int]:
-        """Return a view that contains the `size` bytes at `position`, and the index of the bytes in the view.
+        """Return `(view, index)`: the `size` bytes at `position` begin at `view[index]`.
 
-        If the file ends before `position + size`, the view ends with the last byte of the file. If a caller reads all
-        batches in order, forwards or backwards, the method reads most bytes only once. Raises OSError.
+        The view can also contain other bytes, because the method usually reads 1 MiB at once. If the file ends before
+        `position + size`, the view ends with the last byte of the file.
+
+        If a caller reads all batches in order, forwards or backwards, most bytes are read only once. Raises OSError.
         """
         index = position - self.start
         if index < 0 or index + size > len(self.view):

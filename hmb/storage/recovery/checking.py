@@ -178,9 +178,9 @@ def next_whole_batch(windows: Windows, position: int, lowest: int) -> tuple[int,
 def _end_of_data(windows: Windows, position: int) -> int:
     """Return a position after which the file contains only zeros, or the end of the file.
 
-    A file can end with zeros, for example because the file system has reserved space for it. From the end of the
-    file backward, the function skips blocks of 1 MiB that contain only zeros. It stops at the first block that
-    contains a byte other than zero or begins before `position`, and returns the end of this block.
+    A file can end with zeros, for example because the file system has reserved space for it. The function goes
+    backward from the file's end, in blocks of 1 MiB. It skips a block that contains only zeros, unless the block
+    begins before `position`. The result is the end of the first block that is not skipped.
     """
     end = windows.end
     while end - len(ZEROS) >= position:

@@ -11,16 +11,16 @@ The *recovery point* of a log is an offset. All records below this offset have b
 If Kafka has used the directory and did not stop properly, no valid manifest shows which segments have changed.
 So the broker checks the last segment, and all segments that end after the recovery point.
 
-The broker repairs damaged bytes if the original bytes were certainly on disk. Otherwise, the log ends before
-the damage. The next two items explain the two cases:
+The broker repairs damaged bytes if the correct bytes have certainly been on disk. Otherwise, the log ends
+before the damage. The next two items explain the two cases:
 
-- The damaged bytes *have been on disk*. This is certain if the broker stopped properly, or if the bytes are
+- The correct bytes *have been on disk*. This is certain if the broker stopped properly, or if the bytes are
   below the recovery point. It is also certain for bytes in older segments, because a log syncs a segment before
   it creates the next one. Clients may already have read records after the damage, so the log keeps these
   records. The broker restores the damaged batch, or puts an empty batch with the same offsets in its place
   (repair.py).
 
-- The damaged bytes *may never have been on disk*. This is possible in the last segment, at or after the
+- The correct bytes *may never have been on disk*. This is possible in the last segment, at or after the
   recovery point, if the broker did not stop properly. A power cut can lose any page that was not synced, so
   intact batches can follow the damage. But a record in these batches can depend on a lost record. The log
   therefore ends before the damage. If intact batches follow, the broker first copies all bytes after the new

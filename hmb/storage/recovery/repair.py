@@ -16,9 +16,9 @@ The broker replaces a hole in one of three ways. It tries them in this order:
 3. *An empty batch* with the lost offsets. Compaction also leaves empty batches, so all clients can read past
    them.
 
-If a hole is at the end of the file, the broker cuts off these damaged bytes, and appends the replacement. In
-the middle of the file, the replacement may be longer or shorter than the hole, so all later batches must move.
-The broker therefore writes a new segment. It swaps the new segment for the old one, as in compaction (swap.py).
+If a hole is at the end of the file, the broker cuts off the damaged bytes, and appends the replacement. In
+the middle of the file, a replacement of another size than the hole would move all later batches. The broker
+therefore writes a new segment, and replaces the old one by it in a swap, as in compaction (swap.py).
 
 The broker copies damaged bytes to a `.cut` file in the directory of the segment. After the repair, the segment has no
 damage any more, so the broker logs the damage only once.
@@ -76,12 +76,14 @@ class SyncedOffsets(NamedTuple):
     """Offsets that show which records of a segment the broker had synced before it stopped or crashed.
 
     - `synced_to`: the broker had synced all records below this offset. Later records may never have reached the
-      disk. If their bytes are damaged, the log ends there. None means that the broker had synced the whole segment,
-      but does not know its last offset.
+      disk, so the log ends before the first damage in them. None means that the whole segment is synced, but its last
+      offset is unknown.
+
     - `may_continue`: whether the segment may contain batches at or above `synced_to`. This is True only for the
       last segment of a log.
-    - `expected_end`: the offset at which the segment should end. If the segment ends at a lower offset, records at
-      its end are lost.
+
+    - `expected_end`: the segment should end at this offset or a greater one. If it ends at a lower offset, its
+      last records are lost.
     """
 
     synced_to: int | None
@@ -110,8 +112,8 @@ def repair(segment: Segment, end_offset: int, synced: SyncedOffsets, segments: S
     for hole in holes:
         report(segment, hole)
     if not holes:
-        # The file is not damaged. The caller's check stopped at the last batch, because offsets are missing before this
-        # batch. The search for holes has accepted the batch, because its bytes are intact.
+        # The search has found no damage in the file. An earlier call of `recover` rejected the last batch, because
+        # offsets are missing before this batch. With the limit `search.end_offset`, `recover` now accepts the batch.
         recover(segment, search.end_offset)
         return Repaired(segment, search.end_offset)
     if holes[0].position == segment.size and holes[0].end == Windows.of(segment.file).end:
@@ -206,10 +208,10 @@ class HoleSearch:
         self.end_offset = segment.base_offset  # the end offset of the part that is repaired so far
 
     def holes(self, position: int, next_offset: int) -> list[Hole]:
-        """Return the holes (damaged parts) after the first `position` bytes of the segment's file.
+        """Return the holes (damaged parts) of the segment's file at or after `position`.
 
-        The first `position` bytes are intact, and are not searched. Their last batch ends at `next_offset - 1`. Raises
-        OSError.
+        All bytes before `position` are intact. The last batch before `position` has the last offset `next_offset - 1`.
+        Raises OSError.
         """
         holes: list[Hole] = []
         windows, limit = self._windows, self.synced.synced_to

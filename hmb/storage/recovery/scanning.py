@@ -7,9 +7,9 @@ log ends after the second batch:
                      ^ segment.size
 
 A batch is intact if its length and its CRC are correct (checking.py). `recover` only finds the offset at which the
-intact batches end. If damaged bytes follow, `repair` (repair.py) usually replaces them by new batches. The broker has
-synced all records below an offset, the *recovery point* (loading.py). If the intact batches of the last segment end at
-or after the recovery point, `repair` cuts off the rest of the file.
+intact batches end. If damaged bytes follow, `repair` (repair.py) usually replaces them by new batches. The
+*recovery point* is an offset: all records below it have been synced (loading.py). If the intact batches of the last
+segment end at or after the recovery point, `repair` cuts off the rest of the file.
 
 After the broker has repaired damaged segments, loading.py reads the producers' state from the intact batches.
 
@@ -29,8 +29,8 @@ If offsets seem to be missing before batch A, `recover` accepts the offset of A 
   below `upper_limit`, so the offsets of A are possible.
 
 For example, three batches of 10 records begin at the offsets 10, 84 and 30. The offsets 20 to 83 seem to be
-missing. This gap is possible, because compaction removes records. But after a batch at 84, the third batch must
-begin at 94 or above. It begins at 30, so the broker rejects the offset 84.
+missing. Compaction could have removed them. But after a batch at 84, the third batch must begin at 94 or above.
+It begins at 30, so the broker rejects the offset 84.
 
 All offsets of a segment are below the base offset of the next segment. For example, a segment has two batches:
 offsets 10 to 19, and offsets 384 to 393. If the next segment begins at offset 100, the second batch is damaged.

@@ -79,10 +79,12 @@ class LeaderEpochs:
         return self.starts[max(0, number - 1)].epoch
 
     def end_of(self, epoch: int, log_start_offset: int, log_end_offset: int) -> EpochEnd | None:
-        """Return `epoch` and its end offset. If the log lacks this epoch, use the next smaller epoch.
+        """Return `epoch` and its end offset. If the log lacks `epoch`, use the next smaller epoch.
 
-        For example, the log starts at offset 100 with epoch 2, and epoch 5 starts at offset 250. For epoch 3, the
-        result is `(2, 250)`. For epoch 1, which is below all epochs, the result is `(1, 100)`, as in Kafka.
+        For example, epoch 2 begins at offset 100, and epoch 5 at offset 250. For epoch 3, the result is `(2, 250)`.
+
+        If `epoch` is below all epochs, return it with the first epoch's start offset, as Kafka does. For epoch 1, this
+        is `(1, 100)`.
 
         Return None if `epoch` is -1 or above all epochs.
         """
@@ -92,6 +94,6 @@ class LeaderEpochs:
         following = bisect_right(starts, epoch, key=lambda start: start.epoch)
         if epoch == NO_LEADER_EPOCH or following == len(starts):
             return None
-        # In the docstring's example, `following` is 1 for epoch 3: the index of epoch 5. For epoch 1, it is 0.
+        # `following` is the index of the first epoch above `epoch`. It is 0 if `epoch` is below all epochs of the log.
         found = starts[following - 1].epoch if following else epoch
         return EpochEnd(found, starts[following].start_offset)

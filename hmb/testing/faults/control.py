@@ -23,7 +23,7 @@ If a fault changes client requests, its object also contains `count`: the number
 If a request to the control port is wrong, the response is one line: `{"error": "..."}`.
 
 A test sends `DELETE /requests` before its client starts, because the broker records client requests only after
-the first use of `/requests`. Later, the test reads the records with `GET /requests`.
+the first use of `/requests`. Later, the test gets the recorded requests with `GET /requests`.
 
 A request `POST /clock` contains a JSON object. The keys of the object are the arguments of `ManualClock.advance`, for
 example `{"hours": 1, "expire_members": true}`. The control port moves the broker's clock forward. The broker then does

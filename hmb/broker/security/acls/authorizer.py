@@ -44,7 +44,7 @@ Writable: TypeAlias = tuple[str, str, str, UUID]
 
 
 class AccessRequest(NamedTuple):
-    """A question for the authorizer: may a principal on a host perform an operation on a resource?
+    """An operation on a resource, and the client that wants to perform it: a principal on a host.
 
     `host` is an IP address in its normal form.
     """

@@ -151,7 +151,7 @@ def _identities(fields: Mapping[str, Field], source: Any) -> dict[str, Any]:
 def _paired(source: Any, item: type[Struct], version: int) -> list[Any] | None:
     """Return the request's list that has the same kind of names or ids as a list of the response.
 
-    Without such a list, return None. If the list is empty or null, return an empty list.
+    If the request has no such list, return None. If this list of the request is null, return an empty list.
 
     `source` is a request, or a part of a request. `item` is the class of the items in the response's list.
 

@@ -295,7 +295,8 @@ def permitted_operations(number: int, access: Access, resource_type: AclResource
 def may_see(topic: Any, context: RequestContext, access: Access) -> bool:
     """Return whether the client may describe a topic of a response.
 
-    ACLs apply to topic names. An id that belongs to no topic cannot be checked, so the result for it is True.
+    The response contains the topic's name or id. ACLs apply only to names. If no topic has this id, no ACL can
+    apply, so the result is True.
     """
     name = topic_name(topic, context)
     return not name or access.may(Op.DESCRIBE, TOPIC, name)

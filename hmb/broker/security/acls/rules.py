@@ -136,7 +136,9 @@ SPECIAL: Mapping[ApiKey, str] = {
     ApiKey.ALTER_CONFIGS: "ALTER_CONFIGS on the topic or group; for other resources, on the cluster",
     ApiKey.INCREMENTAL_ALTER_CONFIGS: "ALTER_CONFIGS on the topic or group; for other resources, on the cluster",
     ApiKey.CREATE_DELEGATION_TOKEN: "none for the client's own token; otherwise CREATE_TOKENS on the owner",
-    ApiKey.DESCRIBE_DELEGATION_TOKEN: "none for own tokens; for others, DESCRIBE, or DESCRIBE_TOKENS on the owner",
+    ApiKey.DESCRIBE_DELEGATION_TOKEN: (
+        "none for own tokens; otherwise DESCRIBE on the token, or DESCRIBE_TOKENS on the token's owner"
+    ),
 }
 """The APIs that no rule describes, each with its operations in words (see special_guards.py)."""
 

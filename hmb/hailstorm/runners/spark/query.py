@@ -45,8 +45,8 @@ On Spark, nothing is dropped or deleted: every record counts, and a bolt keeps t
 no record is late, both results are equal. If some records are late, only Spark's result includes them.
 
 **Combiners.** Some bolts have the option `combine=True`. Without Spark, a sender merges the tuples for these
-bolts: each batch contains one tuple for each key. For example, three tuples "sun" become ("sun", 3). The bolts
-compute outputs from merged tuples.
+bolts: each batch then contains one tuple for each key. For example, three tuples "sun" become ("sun", 3). The
+bolts compute outputs from the merged tuples.
 
 On Spark, the option `combine=True` of a bolt has no effect: the bolt computes outputs for each tuple. The
 states of the bolt are the same with and without Spark.

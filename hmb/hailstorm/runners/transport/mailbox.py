@@ -75,9 +75,8 @@ class Mailbox:
     def notify(self, notice: Notice) -> None:
         """Add a notice without waiting: a master state or a `SaveNotice`.
 
-        A `SaveNotice` reports whether the processor's state was saved. A master state is a command of the negotiator,
-        which controls all processors. A new master state replaces an older one that is still in the mailbox, because a
-        processor needs only the newest command.
+        A new master state replaces an older one that is still in the mailbox, because a processor needs only the newest
+        command of the negotiator.
         """
         with self._lock:
             if isinstance(notice, MasterState):
