@@ -47,14 +47,16 @@ def _port_options(function: Callable[..., None]) -> Callable[..., None]:
 
 @command.command()
 @click.argument("api")
-@click.option("--topic", help="Change only requests that name this topic.")
-@click.option("--partition", type=IntRange(0), help="Change only requests for this partition.")
-@click.option("--client-id", help="Change only requests of this client.")
+@click.option("--topic", help="Apply the fault only to requests that name this topic.")
+@click.option("--partition", type=IntRange(0), help="Apply the fault only to requests for this partition of the topic.")
+@click.option("--client-id", help="Apply the fault only to requests with this client id.")
 @click.option(
     "--nth", type=IntRange(1),
-    help="Start with the request at this position: with 3, the first two requests stay unchanged.  [default: 1]",
+    help="The position of the first request that gets the fault: for example, 3 skips two requests.  [default: 1]",
 )
-@click.option("--times", type=IntRange(1), help="How many requests to change.  [default: all]")
+@click.option(
+    "--times", type=IntRange(1), help="The maximum number of requests that get the fault.  [default: no limit]"
+)
 @click.option("--error", help="Respond with this error code, for example NOT_LEADER_OR_FOLLOWER.")
 @click.option(
     "--takes-effect", is_flag=True, default=None,

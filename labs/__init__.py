@@ -9,8 +9,9 @@ Each lab is a folder with these files:
 - `hints.md` contains one hint in each section. `hmb lab hint` prints the next hint.
 - `second_starter.py` and `second_check.py` belong to the second exercise.
 
-The solutions of the second exercises are in the folder `instructor` of the repository. An installed HMB does not
-contain this folder. For teachers, `make instructor` collects the solutions of all exercises.
+`solution.py` is the solution of a lab's first exercise. The solution of the second exercise is in the
+repository's folder `instructor`, which an installed HMB does not contain. For teachers, `make instructor` collects
+all solutions.
 
 The checks of several exercises use four modules:
 - `varints`               varints, for lab 5

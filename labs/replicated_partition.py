@@ -154,7 +154,7 @@ class ReplicatedPartition:
         self._waiting.clear()  # The producers of the waiting records get an error.
 
     def _note(self, step: str) -> None:
-        """Apply the rules of replication after a step, and append the new state to `history`."""
+        """Update ISR, high watermark and acknowledged records after a step, and add the state to `history`."""
         ends = {name: len(log) for name, log in self.logs.items()}
         if self.leader is not None:
             now = len(self.history)

@@ -31,7 +31,7 @@ from hmb.units import MIB
 from ..report.distribution import percentile
 from .exit_code import exit_code_of
 
-CALL_BYTES = 256 * 1024  # the size of all messages in one call of send_many
+CALL_BYTES = 256 * 1024  # the total size (bytes) of the messages in one call of send_many
 REPORT_SECONDS = 5.0
 PERCENTILES = {"50th": 0.5, "95th": 0.95, "99th": 0.99, "99.9th": 0.999}
 

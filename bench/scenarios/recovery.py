@@ -1,4 +1,4 @@
-"""Measures a broker's start after a kill, when the broker checks every batch and writes the indexes again.
+"""Measures how long a killed broker takes to check every batch, rebuild the indexes and start again.
 
 These commands are examples:
     hmb bench recovery                                # 1 GB in batches of 1, 16 and 100 KB, HMB and Kafka 4.3.0

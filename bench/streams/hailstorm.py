@@ -11,8 +11,8 @@ of this loss. This benchmark measures the loss.
 Each stream processor counts the words of the same topic, which has two partitions on HMB's broker. If a
 processor does not count all records, the benchmark ends with an error.
 
-Each stream processor runs in a process of its own (`word_count.py`, `WordCount.java`). The start of this
-process counts for the CPU time, but not for the rate (records/s).
+Each stream processor runs in its own process (`word_count.py` or `WordCount.java`). The measured CPU time
+includes the startup of this process. The measured rate (records/s) excludes the startup.
 
 The docstring of `word_count.py` lists the variants of Hailstorm. The benchmark also measures other libraries:
     bytewax, quixstreams    two libraries for Python; `pip install` installs them

@@ -32,11 +32,20 @@ def entity_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """
 
     @click.option("--user", metavar="NAME", help="The name of the user, for example alice (not User:alice).")
-    @click.option("--user-defaults", is_flag=True, help="All users that have no quota of their own.")
+    @click.option(
+        "--user-defaults", is_flag=True,
+        help="Select the default quota, which applies to all users that have no quota of their own.",
+    )
     @click.option("--client-id", metavar="ID", help="The client id.")
-    @click.option("--client-defaults", is_flag=True, help="All client ids that have no quota of their own.")
+    @click.option(
+        "--client-defaults", is_flag=True,
+        help="Select the default quota, which applies to all client ids that have no quota of their own.",
+    )
     @click.option("--ip", metavar="ADDRESS", help="The IP address.")
-    @click.option("--ip-defaults", is_flag=True, help="All IP addresses that have no quota of their own.")
+    @click.option(
+        "--ip-defaults", is_flag=True,
+        help="Select the default quota, which applies to all IP addresses that have no quota of their own.",
+    )
     @functools.wraps(command)
     def run(
         *arguments: Any,

@@ -161,7 +161,7 @@ class _FramePrinter(ABC):
 
     @abstractmethod
     def _print(self, link: Link, seen: SeenFrame, now: datetime) -> None:
-        """Print one frame. The caller holds the lock."""
+        """Print one frame. The caller must hold the lock `self._lock`."""
 
 
 class _LinePrinter(_FramePrinter):

@@ -142,7 +142,8 @@ def _picture(figure: Any, name: str) -> nodes.raw:
 def _source(name: str, document: dict[str, Any]) -> nodes.caption:
     """Return the caption below tables and charts: the result file, the command, the commit and the machine."""
     commit, *changes = (document["commit"] or "unknown").split(maxsplit=1)
-    # For example, `at` is "0123456789". If files had changed since this commit, `at` is "0123456789 and changes".
+    # `at` contains the commit's first ten digits. If the benchmark ran with uncommitted changes, `at` ends with "and
+    # changes".
     at = " ".join([commit[:10], *changes])
     machine = document["machine"]
     place = f", commit {at}; {machine['cores']} cores, {machine['cpu']}"

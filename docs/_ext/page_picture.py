@@ -10,8 +10,8 @@ The argument of `page-picture` is the name of a picture in `docs/pictures`. Each
 light colors, and one with dark colors. The reader's browser shows one of the two. A book for an e-reader
 contains only the light file.
 
-The program `tools/page_pictures.py` takes screenshots of the broker's web page, and writes them into the folder
-`docs/pictures`. Run this program again after each change of the web page.
+The directive `page-picture` shows screenshots from the folder `docs/pictures`. After each change of the
+broker's web page, run the program `tools/page_pictures.py` to take new screenshots.
 """
 
 from __future__ import annotations

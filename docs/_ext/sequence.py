@@ -91,9 +91,10 @@ class Sequence:
         self._rows.append(Row(number, number, text, tone or self._lanes[number].tone, False))
 
     def begin_wait(self, lane: str) -> None:
-        """Begin the bar that shows the wait of the participant named `lane`.
+        """Record that the participant named `lane` begins to wait.
 
-        The bar begins at the message or note that was added last. If the participant already waits, do nothing.
+        In the drawing, a bar shows the wait. The bar begins at the newest message or note. If the participant already
+        waits, do nothing.
         """
         self._open.setdefault(self._numbers[lane], len(self._rows) - 1)
 

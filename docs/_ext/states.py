@@ -36,7 +36,7 @@ CLEARANCE = 9  # pixels between the middle of a number and a line
 # below the middle of a box's left side, and ends 3 pixels below the middle of another box's left side.
 BEGIN_RIGHT, END_RIGHT = 6, -6
 BEGIN_LEFT, END_LEFT = 12, 3
-# An arrow from a box to itself leaves the box's left side 14 pixels above the middle, and returns 4 pixels above the
+# On a box's left side, an arrow from the box to itself begins 14 pixels above the middle, and ends 4 pixels above the
 # middle.
 BEGIN_LOOP, END_LOOP = -14, -4
 
@@ -103,9 +103,10 @@ def picture(table: StateTable[Any, Any]) -> Drawing:
 def label_of(state: Any) -> str:
     """Return the text for the box that shows `state` in a drawing, for example "PrepareCommit".
 
-    The text is the attribute `label` of the state, or the state's value if the state has no label. If this text has
-    more than two words, it does not fit into the box. In this case, the function returns the state's name in Python
-    as words: "Client first" for `CLIENT_FIRST`.
+    The function uses the attribute `label` of the state. If the state has no `label`, it uses the state's value.
+
+    A text with more than two words does not fit into the box. The function then returns the name of the enum
+    member in plain words: "Client first" for `CLIENT_FIRST`.
     """
     label = str(getattr(state, "label", state.value))
     return state.name.replace("_", " ").capitalize() if len(label.split()) > MAX_WORDS else label

@@ -1,8 +1,8 @@
 """The directive `step-by-step` shows a process in steps. Each step has a drawing and a caption.
 
-An author writes these lines into a page to show step by step how HMB finds an offset:
+With the following lines in a page, the directive `step-by-step` draws how HMB finds an offset:
     ```{step-by-step} steps/index_lookup.py:steps
-    A look-up of offset 8011
+    A look-up of offset 66
     ```
 
 The directive `step-by-step` has an argument of two parts: the path of a Python file, relative to the page, and

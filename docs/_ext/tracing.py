@@ -130,9 +130,11 @@ def add_calls(sequence: sequences.Sequence, events: Sequence[Event]) -> None:
     A lane is the vertical line of a participant, for example of a broker. If the caller and the called function
     have the same lane, the drawing shows the text of the call on this lane, without an arrow.
 
-    If no recorded function makes the call, the arrow begins at the lane with the name `event.caller`, for example
-    "producer". If `event.caller` is empty, the arrow begins at the lane of the first recorded function that the
-    same thread called.
+    The lane of the caller is the first of these lanes that exists:
+
+    1. the lane of the recorded function that makes the call
+    2. the lane named `event.caller`, for example "producer"
+    3. the lane of the called function in the thread's first recorded call
     """
     threads: dict[str, _Thread] = {}
     for event in events:

@@ -15,9 +15,9 @@ MEAN = Mean()
 
 
 def counted_mean(item: Any, states: Any) -> list[tuple[str, tuple[int, float]]]:
-    """Return the city of the tuple `item`, the number of temperatures of this city so far, and their mean.
+    """Return the city of the tuple `item`, the city's number of temperatures so far, and their average.
 
-    The bolt `warmest` has to know which of two means of a city is newer. The newer mean was computed from more
+    The bolt `warmest` keeps the newest average of each city. The newest average was computed from the most
     temperatures. So the bolt uses the number of temperatures as a version number.
     """
     state = states[item[0]]

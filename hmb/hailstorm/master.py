@@ -56,15 +56,15 @@ class MasterPhase(Enum):
 
 @dataclass(frozen=True)
 class MasterState:
-    """The newest decision of the negotiator: the phase of the topology, and the values for this phase.
+    """The newest decision of the negotiator, which controls the phases of the topology.
 
-    A *spout* is a processor that reads a partition. The *clock* of a snapshot contains one offset for each
-    partition: the snapshot covers the records below these offsets.
+    A *spout* is a processor that reads a partition. A *clock* contains one offset for each partition. A snapshot
+    covers the records below the offsets of its clock.
 
     epoch        the number of the epoch; each start and each recovery of the topology begins a new epoch
-    number       the number of this master state within its epoch; the first one has number 0
-    clock        during a start or a recovery (phase SPOUTS_REWIND): the offsets at which the spouts begin to read
-                 during a snapshot (phases SPOUTS_PAUSED_AT and FLOWING_TO): the clock of this snapshot
+    number       the number of this master state within its epoch, beginning with 0
+    clock        in the phase SPOUTS_REWIND (a start or a recovery): the offsets at which the spouts begin to read
+                 in the phases SPOUTS_PAUSED_AT and FLOWING_TO: the clock of the snapshot in progress
     snapshot     in the phase SPOUTS_REWIND: the clock of the snapshot to restore, or None if no snapshot exists
     completed    the clock of the newest snapshot that all processors have saved, or None
     ending       True if the topology ends after the snapshot in progress: the spouts stay paused until the end

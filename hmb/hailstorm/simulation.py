@@ -59,9 +59,9 @@ from hmb.hailstorm.topology import Processor, Processors, Topology
 
 SECONDS_PER_STEP = 0.01
 GRACE_PERIOD = 0.3  # seconds; 30 steps of the simulation
-# The longest time, in simulated seconds, that the negotiator waits for the processors in one phase. With more than
-# FEW_RECORDS records, this time grows in proportion: with 120 records, it is 60 seconds. The reason is that a slow bolt
-# must process all tuples in its queues before it can answer.
+# The longest time, in simulated seconds, that the negotiator waits for the processors in one phase. If the simulation
+# has more than FEW_RECORDS (60) records, the time grows in proportion to their number: for 120 records, it is 60
+# seconds. A slow bolt then has more tuples to process before it can answer.
 PATIENCE = 30.0
 FEW_RECORDS = 60
 MAX_STEPS = 200_000

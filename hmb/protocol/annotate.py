@@ -7,9 +7,9 @@ For example, a Metadata request for the topic `test` is shown as:
     000013  00 00 00 01                                      topics.count = 1
     000017  00 04 74 65 73 74                                topics[0].name = 'test'
 
-The *plan* of a message contains the fields of one version of the message, in the order of their bytes (see
-`schema`). The functions of this module read the fields in this order, and yield one `Line` for each field. If a
-field is malformed, the functions first yield the lines of all fields before it, and then raise ProtocolError.
+The *plan* of a message lists the fields of one version of the message, in the order in which they are encoded
+(see `schema`). The functions of this module follow the plan, and yield one `Line` for each field. If a field is
+malformed, the functions first yield the lines of all earlier fields, and then raise ProtocolError.
 
 A `Line` object contains the type of its field. The types have the same names as in Kafka's protocol guide, for
 example `int16`. A field of the type `compact_length` contains the length plus one, as an unsigned varint. For

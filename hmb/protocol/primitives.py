@@ -380,9 +380,9 @@ def _decode_uuid(buffer: memoryview, position: int) -> tuple[UUID, int]:
     return UUID(bytes=bytes(buffer[position:end])), end  # UUID raises ValueError for fewer than 16 bytes.
 
 
-# SIZED maps the name of a type to a function, for types whose encoded values begin with their length. Older and newer
-# versions of a message encode a length in different ways. Each function therefore takes the codec for the length, and
-# returns the codec for the type.
+# SIZED maps the name of a type to a function that returns a codec for the type. Each encoded value of the type begins
+# with its length. Older and newer message versions encode this length differently, so the function takes a codec for
+# the length as an argument.
 SIZED = {"string": string, "bytes": bytestring, "records": records}
 # FIXED maps the name of a type to its codec, for types whose encoded values all have the same size. For example, an
 # int32 has 4 bytes.

@@ -12,9 +12,9 @@ base timestamp (KIP-534).
 When filtering changes the base timestamp, it computes a new difference for the timestamp of each record. It
 encodes the records again instead of copying their bytes.
 
-For example, a batch has the base timestamp 1000 ms. It stores a tombstone's timestamp, 1020 ms, as the
-difference 20. Compaction may remove the tombstone after the time 86,000 ms. Filtering writes this time into the
-header field of the base timestamp. The tombstone's timestamp stays 1020 ms, so the new difference is
+For example, a batch has the base timestamp 1000 ms. Its tombstone has the timestamp 1020 ms, stored as the
+difference 20. The delete horizon is 86,000 ms: compaction keeps the tombstone until this time. Filtering stores
+86,000 ms in place of the base timestamp. The tombstone's timestamp stays 1020 ms, so its new difference is
 1020 - 86,000 = -84,980.
 
 Compaction decodes only the key of a record, and checks whether the record has a value. Compaction does not decode the

@@ -42,10 +42,10 @@ class Certificates(NamedTuple):
 
 
 def make(directory: Path, hosts: Sequence[str] = HOSTS, *, client: str = "client", days: int = DAYS) -> Certificates:
-    """Make an authority and two certificates in `directory`, which must not contain an authority yet.
+    """Create a certificate authority, and certificates for a broker and a client, in `directory`.
 
-    `hosts` are the names and addresses of the broker, and `client` is the name of the client. The certificates are
-    valid for `days` days. Raises CertificateError.
+    `hosts` contains the broker's names and addresses, and `client` is the client's name. The certificates are valid
+    for `days` days. Raises CertificateError, for example if `directory` already contains an authority.
     """
     if shutil.which("openssl") is None:
         raise CertificateError("the program openssl is not installed; install it, for example with apt install openssl")

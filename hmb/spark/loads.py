@@ -33,9 +33,9 @@ The file system renames a folder in one step. If the process dies before this st
 run. If the process dies after this step, readers see all records of the run. Each record is therefore in exactly
 one committed run.
 
-A program that reads the files in DIR needs no special code. For the folder `run=00000003`, Spark, pandas and
-Arrow add a column `run` with the value 3. They ignore files and folders whose names start with `_`. For
-example, this line reads all runs with Spark:
+DIR contains a folder of Parquet files for each committed run, for example `run=00000003`. Spark, pandas and
+Arrow read these folders without special code. They add a column `run` (here 3), and ignore files and
+folders whose names start with `_`. With Spark, this line reads all runs:
     spark.read.parquet(DIR)
 
 The Parquet files have the same columns as the data source, including `headers`. If retention deletes a record

@@ -20,5 +20,5 @@ def find_batch(log, position, offset):
 
 
 def wrong_entries(log, entries):
-    """Return the numbers of the wrong entries in the list `entries`. The first entry has the number 0."""
+    """Return a list of each number `i` for which `entries[i]` does not match a complete batch in `log`."""
     return []

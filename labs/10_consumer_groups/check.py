@@ -113,7 +113,7 @@ def test_few_moves(answer, rng):
 def test_the_same_result(answer, rng):
     """`assign_sticky` does not change `previous`.
 
-    It returns the same result for every order of the consumers in the argument.
+    The result does not depend on the order of the names in `consumers`.
     """
     for previous, partitions, consumers in cases(rng):
         given = copy.deepcopy(previous)

@@ -75,11 +75,11 @@ def test_copies(answer):
 
 
 def test_out_of_order(answer):
-    """`append` raises `OutOfOrder` if a batch is neither the next batch of its producer nor a copy.
+    """`append` raises `OutOfOrder` if a new batch begins with a wrong sequence number.
 
-    The next batch begins with the sequence number after the producer's last record. The first batch of a
-    producer, and the first batch of each new epoch, begin with 0. A copy is equal to one of the producer's last
-    five batches.
+    The first batch of a producer, and the first batch of each new epoch, must begin with 0. Each later batch must
+    begin with the number after the producer's last record. A batch is new if it differs from each of the
+    producer's last five batches.
     """
     refused(answer, answer.OutOfOrder, [], (7, 0, 3, 1))
     refused(answer, answer.OutOfOrder, [(7, 0, 0, 5)], (7, 0, 6, 1))

@@ -39,9 +39,10 @@ def test_ctrl_c_that_is_ignored_stays_ignored() -> None:
 
 
 def test_the_console_script_imports_little_before_it_handles_ctrl_c() -> None:
-    """Until `run` handles Ctrl-C, the console script imports only three modules.
+    """The console script imports only three modules before the function `run` sets the action for Ctrl-C.
 
-    Each import takes time. If a user presses Ctrl-C in this time, Python prints a traceback.
+    Each import delays the function `run`. If a user presses Ctrl-C before `run` has set the action, Python can print
+    a traceback.
     """
     program = "import importlib, sys; before = set(sys.modules); import hmb.cli.entry; print(set(sys.modules) - before)"
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60, check=True)

@@ -6,9 +6,9 @@ long sentences, sentences without a subject, and unusual words for which a usual
 
 The command `python -m tests.language` lists texts, draws a random sample for a reader, or prints the mistakes::
 
-    python -m tests.language check hmb/storage
-    python -m tests.language sample 7 100 --kinds message,trailing
-    python -m tests.language list cli --kinds help
+    python -m tests.language check hmb/storage                        # print the mistakes in the folder hmb/storage
+    python -m tests.language sample 7 100 --kinds message,trailing    # draw 100 texts; the random seed is 7
+    python -m tests.language list cli --kinds help                    # list the help texts in the folder cli
 
 The tests in test_language.py fail if a text of the project contains one of the mistakes that `rules` can find.
 """

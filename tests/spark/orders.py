@@ -10,8 +10,8 @@ Each order has an event time that is up to a minute too early, so the event time
 watermark of each query is ten minutes below the newest event time, so no query drops such an order.
 
 At the end of the experiment, the producer sends late orders, whose event times are in the first window. The queries
-with a watermark must drop these orders. The last records are an order and a payment, the *closing records*. Their event
-time is ten days later, so all earlier windows end.
+with a watermark must drop these orders. Then the producer sends the two *closing records*: one order and one payment.
+The event times of the closing records are about ten days after all other event times, so all earlier windows end.
 """
 
 from __future__ import annotations

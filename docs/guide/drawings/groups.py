@@ -158,8 +158,8 @@ def commit() -> Drawing:
         events.clear()
         log = broker.context.topics.log_of(TopicPartition("__consumer_offsets", 0))
         threads = []
-        # This lock keeps the broker from writing eve's commit. The commits of ada and bob therefore wait together in
-        # the queue.
+        # The broker cannot write eve's commit until this lock is free. Meanwhile, ada's and bob's commits wait together
+        # in the queue.
         with log.lock:
             for count, consumer in enumerate(members.values(), 1):
                 threads.append(threading.Thread(target=consumer.commit, args=({ORDERS: 40 + count},)))
@@ -169,8 +169,8 @@ def commit() -> Drawing:
                 wait_for_calls(events, Journal._append, 1)
         for thread in threads:
             thread.join()
-        # Each consumer commits again when it closes. Copy the recorded calls before that, so that the drawing does not
-        # show those later commits.
+        # Copy the recorded calls before the consumers close. Each consumer commits again when it closes, and the
+        # drawing must not show this commit.
         found = list(events)
     of_eve = next(event.thread for event in found if event.lane == "eve's thread")
     names: list[tuple[str, Tone]] = [(f"{name}'s thread", "green") for name in COMMITTERS]

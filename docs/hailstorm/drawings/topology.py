@@ -1,4 +1,4 @@
-"""Draws the example `trending` of Hailstorm, the low water mark of one of its bolts, and the states of a snapshot."""
+"""Draws three pictures of Hailstorm: the topology `trending`, a low water mark, and a snapshot."""
 
 from __future__ import annotations
 

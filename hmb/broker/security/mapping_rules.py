@@ -44,7 +44,7 @@ class MappingRule:
 
     pattern: re.Pattern[str] | None = None
     replacement: str = ""
-    case: str = ""  # "L", "U", or "" to change nothing
+    case: str = ""  # "L" changes the result to lower case, "U" to upper case; "" keeps the result unchanged
 
     def apply(self, name: str) -> str | None:
         """Return the principal's name, or None if the pattern does not match."""

@@ -36,12 +36,12 @@ With the algorithm of the Hailstorm paper, a snapshot can have wrong contents fo
 resume too early (see the module `hmb.hailstorm.negotiator`), and bolts can send wrong outputs.
 
 This example shows a wrong output. A snapshot contains offsets 0 to 9 of the partition tags-0, but only offsets
-0 to 4 of tags-1. A bolt counts words, and receives "sun" twice:
-    record                 in the snapshot   output
+0 to 4 of tags-1. A bolt counts words, and receives "sun" in this order:
+    record                 in the snapshot   count sent
     offset 5 of tags-1     no                1
     offset 9 of tags-0     yes               2
-The next bolt saves the output 2 in the snapshot. The correct output is 1, because the snapshot does not contain
-offset 5 of tags-1.
+The next bolt saves the count 2 in the snapshot. The correct count is 1, because offset 5 of tags-1 is not in the
+snapshot.
 
 Until a bolt in HMB has processed all tuples of a snapshot, all other tuples wait. The outputs that belong to
 the snapshot therefore cannot depend on the waiting tuples. In a bolt without a state, no tuple waits, because

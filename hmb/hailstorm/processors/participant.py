@@ -81,9 +81,9 @@ class Participant:
             self.machine.observe(master)
 
     def leave(self) -> None:
-        """Leave the present epoch: drop the state machine, and report epoch 0.
+        """Leave the current epoch: delete the state machine, and report epoch 0 ("no epoch").
 
-        The negotiator, which leads the topology, then treats this processor as lost, and begins a new epoch.
+        The negotiator of the topology reads this report, treats the processor as lost, and begins a new epoch.
         """
         self.close()
         self._registration = Report(address=self._registration.address)

@@ -102,11 +102,10 @@ class SinkMachine:
     def open(self, snapshot: Clock | None) -> None:
         """Open the target, and write the outputs that the sink has restored from a snapshot.
 
-        `snapshot` is the clock of this snapshot, or None. Raises SnapshotError if the target has lost outputs, or
-        already contains outputs after the snapshot.
+        The argument `snapshot` is the snapshot's clock, or None if no snapshot exists. Raises SnapshotError if the
+        target has lost outputs, or contains outputs newer than the snapshot.
 
-        Raises UserCodeError if user code raises an exception. A temporary exception, for example OSError, is raised
-        unchanged.
+        Raises UserCodeError if user code fails. A temporary exception, for example OSError, is raised unchanged.
         """
         if isinstance(self.sink, TransactionalSink):
             with self._named_errors("target", lambda: "the start of the sink"):

@@ -39,7 +39,7 @@ class FetchRequest(Request, api_key=ApiKey.FETCH, versions="0-18", flexible="12+
     - Version 15 replaces `replica_id` with `replica_state` (KIP-903).
     - Versions 17 and 18 add fields for followers.
 
-    Every other version has the same layout as the version before it.
+    Each version not listed has the same layout as the version before it.
     """
 
     @staticmethod

@@ -39,9 +39,9 @@ _MAX_RECORDS = 1 << 13  # maximum number of records in a batch; the offset delta
 # n from 0 to 63, the varint has one byte, and this byte is 2n. The table _LOW_BITS contains these bytes. For example,
 # _LOW_BITS[5] is 10.
 _LOW_BITS = tuple(number << 1 for number in range(64))
-# _FIRST_BYTES[n] is the first byte of the varint for the offset delta n. If n is 64 or greater, a second byte follows,
-# so the bit 0x80 is set. The other seven bits are the lowest bits of 2n, so they are the same for n and n + 64. For
-# example, _FIRST_BYTES[1] is 0x02, and _FIRST_BYTES[65] is 0x82.
+# _FIRST_BYTES[n] is the first byte of the varint for the offset delta n. It contains the lowest seven bits of 2n
+# (zigzag encoding). These bits are equal for n and n + 64, because 2n grows by 128. If n >= 64, a second byte follows,
+# so the bit 0x80 is set. For example, _FIRST_BYTES[1] is 0x02, and _FIRST_BYTES[65] is 0x82.
 _FIRST_BYTES = _LOW_BITS + tuple(0x80 | bits for bits in _LOW_BITS) * (_MAX_RECORDS // 64 - 1)
 _MAX_DELTA_SIZE = 5  # maximum size (bytes) of a timestamp delta; 5 bytes are enough for half a year
 

@@ -28,9 +28,9 @@ If offsets seem to be missing before batch A, `recover` accepts the offset of A 
 - A is the last batch of the segment, and its offsets are below `upper_limit`. The log has used all offsets
   below `upper_limit`, so the offsets of A are possible.
 
-For example, three batches of 10 records begin at the offsets 10, 84 and 30. The offsets 20 to 83 seem to be
-missing. Compaction could have removed them. But after a batch at 84, the third batch must begin at 94 or above.
-It begins at 30, so the broker rejects the offset 84.
+For example, three batches of 10 records begin at the offsets 10, 20 and 30. A damaged disk changes 20 to 84.
+Compaction could have removed the offsets 20 to 83. But after offsets 84 to 93, the third batch
+must begin at 94 or above. It begins at 30, so the broker rejects the offset 84.
 
 All offsets of a segment are below the base offset of the next segment. For example, a segment has two batches:
 offsets 10 to 19, and offsets 384 to 393. If the next segment begins at offset 100, the second batch is damaged.

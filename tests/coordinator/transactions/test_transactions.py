@@ -264,10 +264,10 @@ def test_a_transaction_that_cannot_end_does_not_block_the_others(
 def test_an_error_in_one_abort_does_not_block_the_others(
     transactions: TransactionCoordinator, markers: Markers, clock: Clock, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """If one abort fails, the coordinator still aborts the other late transactions.
+    """If one abort fails, the coordinator still aborts the other transactions that have exceeded their timeout.
 
-    The coordinator regularly looks for late transactions. Before a bug was fixed, an internal error in one abort
-    prevented the other aborts, and this happened again each time.
+    The coordinator regularly searches for these transactions. Before a bug was fixed, an internal error in one abort
+    prevented the other aborts. Each later search had the same result.
     """
     for name in ("bad", "good"):
         begun(transactions, name, timeout=100)

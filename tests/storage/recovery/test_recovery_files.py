@@ -1,4 +1,4 @@
-"""Tests that open a log after somebody has changed its files, so that the indexes do not match the segments."""
+"""Tests of logs with wrong files, for example an index that does not match its segment, or a missing segment."""
 
 from __future__ import annotations
 
