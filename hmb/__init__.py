@@ -183,21 +183,21 @@ The JoinGroup tour consists of the functions that handle JoinGroup and SyncGroup
 4. `coordinator/classic/group.py` `ClassicGroup.join` selects the method for this kind of JoinGroup
 5. `coordinator/classic/group.py` `ClassicGroup._join_first` answers with a new member id and MEMBER_ID_REQUIRED
 6. `coordinator/classic/group.py` `ClassicGroup._add` adds the member, when it joins again with this id
-7. `coordinator/classic/rebalance.py` `Rebalance.prepare` begins a rebalance: the group waits for all members
-8. `coordinator/group_runner.py` `GroupRunner.wake` runs when the deadline of this wait has passed
+7. `coordinator/classic/rebalance.py` `Rebalance.prepare` begins a rebalance: the group waits for its members
+8. `coordinator/group_runner.py` `GroupRunner.wake` runs at the deadline of this wait
 9. `coordinator/classic/group.py` `ClassicGroup.tick` removes expired members, and calls `Rebalance.tick`
-10. `coordinator/classic/rebalance.py` `Rebalance.tick` finds that the deadline of the wait has passed
+10. `coordinator/classic/rebalance.py` `Rebalance.tick` finds that the deadline has passed
 11. `coordinator/classic/rebalance.py` `Rebalance._complete_join` ends the wait
 12. `coordinator/classic/rebalance.py` `Rebalance._begin_generation` queues a response for each member
 13. `coordinator/group_runner.py` `WaitingCall.respond` passes the response to the waiting thread of a member
-14. `broker/handlers/sync_group.py` `handle` receives the assignment that the leader has computed
+14. `broker/handlers/sync_group.py` `handle` receives the assignment that the group leader has computed
 15. `coordinator/groups.py` `GroupCoordinator.sync` passes the assignment to the group, in one step
 16. `coordinator/classic/group.py` `ClassicGroup.sync` checks that the member belongs to this generation
 17. `coordinator/classic/rebalance.py` `Rebalance.sync` keeps the request until the assignment is stored
 18. `coordinator/classic/rebalance.py` `Rebalance._store` queues a record that contains the assignment
 19. `coordinator/group_runner.py` `GroupRunner._store_records` runs at the end of the step, without the group's lock
 20. `coordinator/journal/writing.py` `Journal.write` writes the record to the topic `__consumer_offsets`
-21. `coordinator/classic/rebalance.py` `Rebalance._assign` queues a response with each member's partitions
+21. `coordinator/classic/rebalance.py` `Rebalance._assign` queues a response for each member, with its partitions
 22. `coordinator/group_runner.py` `WaitingCall.respond` passes the response to the waiting thread of a member
 
 In the JoinGroup tour, a new member sends two JoinGroup requests. For the first request, the broker runs

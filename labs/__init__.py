@@ -5,13 +5,12 @@ Each lab is a folder with these files:
   questions and two exercises. It also plots how the student's answer performs.
 - `starter.py` is the beginning of an answer. `hmb lab start` copies it to `answer.py`, which the student completes.
 - `check.py` contains a pytest test for each requirement. The docstring of the test states the requirement.
-- `solution.py` is one correct answer.
+- `solution.py` is one correct answer to the first exercise.
 - `hints.md` contains one hint in each section. `hmb lab hint` prints the next hint.
 - `second_starter.py` and `second_check.py` belong to the second exercise.
 
-`solution.py` is the solution of a lab's first exercise. The solution of the second exercise is in the
-repository's folder `instructor`, which an installed HMB does not contain. For teachers, `make instructor` collects
-all solutions.
+The solutions of the second exercises are in the repository's folder `instructor`, which an installed HMB does not
+contain. For teachers, `make instructor` collects the solutions of all exercises.
 
 The checks of several exercises use four modules:
 - `varints`               varints, for lab 5

@@ -154,7 +154,7 @@ class ReplicatedPartition:
         self._waiting.clear()  # The producers of the waiting records get an error.
 
     def _note(self, step: str) -> None:
-        """Update ISR, high watermark and acknowledged records after a step, and add the state to `history`."""
+        """Update the ISR, high watermark and acknowledged records after a step. Append the new state to `history`."""
         ends = {name: len(log) for name, log in self.logs.items()}
         if self.leader is not None:
             now = len(self.history)

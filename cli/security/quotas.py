@@ -32,20 +32,11 @@ def entity_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """
 
     @click.option("--user", metavar="NAME", help="The name of the user, for example alice (not User:alice).")
-    @click.option(
-        "--user-defaults", is_flag=True,
-        help="Select the default quota, which applies to all users that have no quota of their own.",
-    )
+    @click.option("--user-defaults", is_flag=True, help="The default quota of users without their own quota.")
     @click.option("--client-id", metavar="ID", help="The client id.")
-    @click.option(
-        "--client-defaults", is_flag=True,
-        help="Select the default quota, which applies to all client ids that have no quota of their own.",
-    )
+    @click.option("--client-defaults", is_flag=True, help="The default quota of client ids without their own quota.")
     @click.option("--ip", metavar="ADDRESS", help="The IP address.")
-    @click.option(
-        "--ip-defaults", is_flag=True,
-        help="Select the default quota, which applies to all IP addresses that have no quota of their own.",
-    )
+    @click.option("--ip-defaults", is_flag=True, help="The default quota of IP addresses without their own quota.")
     @functools.wraps(command)
     def run(
         *arguments: Any,

@@ -10,8 +10,8 @@ The argument of `page-picture` is the name of a picture in `docs/pictures`. Each
 light colors, and one with dark colors. The reader's browser shows one of the two. A book for an e-reader
 contains only the light file.
 
-The directive `page-picture` shows screenshots from the folder `docs/pictures`. After each change of the
-broker's web page, run the program `tools/page_pictures.py` to take new screenshots.
+After each change of the broker's web page, run the program `tools/page_pictures.py`. The program takes new
+screenshots, and writes them into `docs/pictures`.
 """
 
 from __future__ import annotations

@@ -101,7 +101,7 @@ class Sequence:
     def end_wait(self, lane: str) -> None:
         """End the bar that shows the wait of the participant named `lane`.
 
-        The bar ends at the message or note that was added last. If the participant does not wait, do nothing.
+        The bar ends at the newest message or note. If the participant does not wait, do nothing.
         """
         number = self._numbers[lane]
         if number in self._open:

@@ -105,8 +105,8 @@ def label_of(state: Any) -> str:
 
     The function uses the attribute `label` of the state. If the state has no `label`, it uses the state's value.
 
-    A text with more than two words does not fit into the box. The function then returns the name of the enum
-    member in plain words: "Client first" for `CLIENT_FIRST`.
+    If this text has more than two words, it does not fit into the box. The function then returns the name of the
+    enum member in plain words: "Client first" for `CLIENT_FIRST`.
     """
     label = str(getattr(state, "label", state.value))
     return state.name.replace("_", " ").capitalize() if len(label.split()) > MAX_WORDS else label

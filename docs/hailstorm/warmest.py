@@ -15,9 +15,9 @@ MEAN = Mean()
 
 
 def counted_mean(item: Any, states: Any) -> list[tuple[str, tuple[int, float]]]:
-    """Return the city of the tuple `item`, the city's number of temperatures so far, and their average.
+    """Return the city of the tuple `item`, the number of its temperatures so far, and their mean.
 
-    The bolt `warmest` keeps the newest average of each city. The newest average was computed from the most
+    The bolt `warmest` keeps the newest mean of each city. The newest mean was computed from the most
     temperatures. So the bolt uses the number of temperatures as a version number.
     """
     state = states[item[0]]

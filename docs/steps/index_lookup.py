@@ -71,7 +71,7 @@ def write(log: Log) -> None:
 
 
 def draw(found: Found, alternative: str) -> Drawing:
-    """Draw the row titles and the wanted offset. `alternative` describes the drawing in words."""
+    """Return a drawing with only titles and the wanted offset. The text `alternative` describes the drawing."""
     drawing = Drawing(WIDTH, HEIGHT, f"Look-up of offset {WANTED}. {alternative}")
     drawing.text(LEFT, 22, "segments, by base offset", anchor="start", size=13)
     name = f"segment {found.segment}"

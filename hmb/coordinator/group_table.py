@@ -4,8 +4,8 @@ A thread that looks up one group takes no lock. A thread that creates a group ta
 threads can never create two groups with the same id. When the broker stops, it calls `close`, and the table then
 creates no more groups.
 
-For example, two consumers send their first JoinGroup for the group "readers" at the same time. One thread creates the
-group, and the other thread finds it in the table.
+Suppose that two consumers join the new group "readers" at the same time. The first thread that takes the
+table's lock creates the group. The other thread finds this group in the table.
 """
 
 from __future__ import annotations

@@ -101,8 +101,8 @@ class MasterState:
 class Report:
     """A processor's report to the negotiator. Each processor writes its own report into the registry.
 
-    A *spout* is a processor that reads a partition. The *clock* of a snapshot contains one offset for each
-    partition: the snapshot covers the records below these offsets.
+    A *spout* is a processor that reads a partition. A *clock* contains one offset for each partition. A snapshot
+    covers the records below the offsets of its clock.
 
     All processors use these fields:
 

@@ -60,8 +60,8 @@ from hmb.hailstorm.topology import Processor, Processors, Topology
 SECONDS_PER_STEP = 0.01
 GRACE_PERIOD = 0.3  # seconds; 30 steps of the simulation
 # The longest time, in simulated seconds, that the negotiator waits for the processors in one phase. If the simulation
-# has more than FEW_RECORDS (60) records, the time grows in proportion to their number: for 120 records, it is 60
-# seconds. A slow bolt then has more tuples to process before it can answer.
+# has more than FEW_RECORDS records, the time grows in proportion to their number, because a slow bolt has more tuples
+# to process before it can answer. For 120 records, the time is 60 seconds.
 PATIENCE = 30.0
 FEW_RECORDS = 60
 MAX_STEPS = 200_000

@@ -11,8 +11,8 @@ batch:
 - Compaction has removed records, so the offsets in the batch have gaps. A broker refuses a batch with gaps if a
   producer sends it, and the mirror sends its batches as a producer.
 
-- The source broker has set the batch's timestamps (LogAppendTime). The target broker refuses LogAppendTime batches
-  from producers, and the mirror is a producer.
+- The source broker has set the batch's timestamps (LogAppendTime). A broker also refuses a LogAppendTime batch from a
+  producer.
 
 - The batch header contains a delete horizon instead of the base timestamp. A delete horizon is the time after
   which compaction can delete the batch's tombstones and markers.

@@ -20,5 +20,5 @@ def find_batch(log, position, offset):
 
 
 def wrong_entries(log, entries):
-    """Return a list of each number `i` for which `entries[i]` does not match a complete batch in `log`."""
+    """Return the list of all numbers `i` for which `entries[i]` is wrong: it matches no complete batch in `log`."""
     return []

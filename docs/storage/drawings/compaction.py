@@ -26,8 +26,9 @@ from hmb.storage.time_index import TimestampOffset
 
 CONFIG = LogConfig(cleanup_policy="compact", min_cleanable_dirty_ratio=0.0)
 # Each list contains the records of one segment, as pairs (key, value). EARLIER contains segments 1 and 2 of a log, and
-# LATER contains segments 3 to 5. The log is compacted twice: first segments 1 and 2, and later segments 1 to 4. The
-# drawing shows the second compaction. Segment 5 is the last segment, which compaction never changes.
+# LATER contains segments 3 to 5.
+# The first compaction of this log compacts segments 1 and 2. The drawing shows the second compaction, which compacts
+# segments 1 to 4. Compaction never changes the last segment of a log.
 EARLIER = ([("a", "1"), ("f", "1"), ("c", "1")], [("a", "2"), ("d", "1"), ("b", "2")])
 LATER = ([("c", "2"), ("a", "3"), ("e", "1")], [("d", None), ("b", "3"), ("e", "2")], [("a", "4")])
 MEMORY = 1_000_000

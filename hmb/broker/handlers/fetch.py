@@ -5,37 +5,37 @@ Permissions: READ on each topic.
 Behavior: the broker follows these rules:
     - *Wait.* The broker waits until the response contains `min_bytes` bytes of records, but at most
       `max_wait_ms` (and at most `connections.max.idle.ms`). The broker responds earlier if a partition has an
-      error, if the log lacks records that the client has fetched, if the broker stops, or if another
-      request needs the memory of this Fetch.
+      error or a `diverging_epoch` (see *Leader epochs*), if the broker stops, or if another request needs the
+      memory of this Fetch.
     - *New records.* When a producer appends records to a log, the broker wakes each Fetch that waits for
-      records of this log. A waiting Fetch also checks its client and its logs every LOG_CHECK_INTERVAL seconds
-      (long_poll.py). So it notices that the client has disconnected, or that a topic was deleted and created
-      again.
+      records of this log. Every LOG_CHECK_INTERVAL seconds, the thread of a waiting Fetch also checks whether
+      the client has disconnected, and whether a topic was deleted and created again (long_poll.py).
     - *Size.* The response contains at most `partition_max_bytes` bytes of each partition. In total, it contains
-      at most `max_bytes` bytes, and at most `fetch.max.bytes` bytes. But the first batch of the response is
-      always complete, even if it is larger than these limits.
-    - *Records.* The broker does not parse the records. The response refers to regions of log files, and the
-      connection sends these regions with `sendfile`.
+      at most `max_bytes` and at most `fetch.max.bytes` bytes. But the first batch of the response is always
+      complete, even if it is larger than these limits.
+    - *Records.* In versions 4 and later, the broker does not parse the records. The response refers to regions
+      of log files, and the connection sends these regions with `sendfile`.
     - *Transactions.* A consumer with the isolation level READ_COMMITTED gets only records below the last stable
       offset. The consumer also gets a list of aborted transactions, and must skip their records itself.
     - *Fetch sessions.* The first request of a fetch session names all partitions. After that, requests and
       responses contain only partitions that have changed (fetch_sessions.py).
     - *Leader epochs.* If the client sends a wrong leader epoch for a partition, this partition gets an error.
-      The client can also send the epoch of the last record that it has fetched. If this epoch shows that the
-      log lacks records that the client has fetched, the partition gets no records. Instead, `diverging_epoch`
-      contains an epoch and its end offset. The client must go back to this offset (leader_epochs.py).
+      The client can also send the epoch of the last record that it has fetched. The log may lack this record,
+      for example after a power failure. If the broker detects this, the partition gets no records.
+      Instead, `diverging_epoch` contains an epoch and its end offset. The client must go back to this offset
+      (leader_epochs.py).
 Version notes: these versions add the main features:
     - Version 7 adds fetch sessions (KIP-227).
     - Version 9 adds the leader epoch of each partition (KIP-320).
     - Version 12 adds the epoch of the last fetched record (KIP-595).
     - Versions 13 and later name topics by their ids (KIP-516).
-    - Versions below 4 do not know record batches. The broker checks the batches before it responds. If the
+    - Versions 0 to 3 do not know record batches. The broker checks the batches before it responds. If the
       first batch is damaged, the client gets CORRUPT_MESSAGE. If the first batch has more than
       `max.decompressed.message.bytes` bytes after decompression, the client gets MESSAGE_TOO_LARGE. While the
       broker sends the response, it converts the batches to an older format (`FetchRequest.magic_of`,
       old_clients.py).
-Left out: fetches by followers, because HMB has one broker. For the same reason, a client cannot choose a nearby
-    replica (rack). A client in another data center always reads from this broker, over a slower network.
+Left out: fetches by followers, because HMB has one broker. For the same reason, a client in another data
+    center cannot read from a nearby replica (rack).
 """
 
 from __future__ import annotations

@@ -7,15 +7,19 @@ Kafka's broker passes the clients' metrics to a plug-in. Without a plug-in, tele
 plug-ins. If the setting `client.telemetry.enable` is true, HMB's broker writes each metric as one line to its
 log, with the level INFO.
 
-An administrator creates *subscriptions*. A subscription contains the names of metrics, an interval, and conditions that
-select clients. The broker stores it as settings of the resource type CLIENT_METRICS. If a client matches several
-subscriptions, it must send the metrics of all of them, at the shortest of their intervals. The broker gives this
-combination a number, the *subscription id*. In this example, the administrator changes a subscription, so the client
-must ask again:
+An administrator creates *subscriptions*. A subscription contains the names of metrics, an interval, and
+conditions that select clients. The broker stores a subscription as settings of the resource type
+CLIENT_METRICS.
+
+If a client matches several subscriptions, it must send all their metrics, at the shortest of their intervals.
+The broker gives this combination a number, the *subscription id*.
+
+In this example, a new client sends the instance id 0. Later, the administrator changes a subscription, so the
+client must ask again:
     client                                              broker
-    GetTelemetrySubscriptions(instance id 0)  ------>   assigns instance id A; looks for subscriptions that match
+    GetTelemetrySubscriptions(instance id 0)  ------>   assigns instance id A; finds matching subscriptions
                                               <------   instance id A, subscription id 7, metrics, interval 10 s
-    PushTelemetry(A, 7, metrics)              ------>   checks the ids, the interval and the size; writes the log
+    PushTelemetry(A, 7, metrics)              ------>   checks the request; writes the metrics to its log
                                               <------   no error
     ... 10 s later ...
     PushTelemetry(A, 7, metrics)              ------>   the administrator has changed a subscription

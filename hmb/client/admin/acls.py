@@ -66,9 +66,9 @@ ALL_ACLS = AclBindingFilter()  # a filter that matches every ACL
 
 
 def create_acls(brokers: Brokers, acls: Iterable[AclBinding]) -> dict[AclBinding, KafkaError | None]:
-    """Create ACLs. The result of an ACL is None, or a KafkaError if the broker refuses this ACL.
+    """Create ACLs. The result of an ACL is None, or a KafkaError if the broker refuses it.
 
-    The broker accepts an ACL that exists already. Needs Kafka 2.0.
+    The result of an ACL that exists already is None. Needs Kafka 2.0.
     """
     wanted = list(dict.fromkeys(acls))
     creations = [

@@ -209,8 +209,9 @@ def _next_records(
         if answer.records:
             if answer.records[0].timestamp >= 0:
                 found[partition] = answer.records[0].timestamp
-        # Search again from `next_offset` after a response with only control records. Also search again if the partition
-        # is not the first in the request (`number` > 0): the response possibly had no room for its records.
+        # Search this partition again if the response contained only control records (`next_offset` > `offset`). Also
+        # search again if other partitions come first in the request (`number` > 0), because their records can fill the
+        # response.
         elif answer.next_offset > offset or number:
             left[partition] = answer.next_offset
     return left | dict(islice(wanted.items(), AT_ONCE, None))

@@ -297,7 +297,7 @@ class Deliveries:
         """Wait until each record is delivered or has failed. Return the first error, or None.
 
         The result is None if all records were delivered. The message of a KafkaError begins with the index of a failed
-        value of the `send_many` call: "value 0" is the first value. Raises TimeoutError if some results are still
+        record in the `send_many` call: "value 0" is the first record. Raises TimeoutError if some results are still
         unknown after `timeout` seconds.
         """
         deadline = None if timeout is None else time.monotonic() + timeout

@@ -304,7 +304,7 @@ class Producer:
     def _metadata_of(self, name: str, partition: int | None) -> TopicMetadata:
         """Return the metadata of a topic. If the topic or `partition` is unknown, request the metadata from a broker.
 
-        The metadata may be outdated. This is enough for the caller, which needs only the number of partitions. This
+        The metadata may be outdated. This is enough for the caller, which needs only the number of partitions: this
         number rarely changes. `LeaderRouter` finds the leaders.
         """
         topic = self._cluster.last_known(name) or self._topic(name)

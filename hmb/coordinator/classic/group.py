@@ -371,8 +371,8 @@ class ClassicGroup:
     def record_tombstones(self) -> list[KeyAndValue]:
         """Return the tombstones that delete all records of this group from the journal.
 
-        The group can have replaced a group with the same id and another protocol. Until the first record of this group
-        is stored, the journal contains the older records, so the result also contains their tombstones (`replaced`).
+        If this group has replaced a group of another protocol, the journal contains the older group's records until a
+        record of this group is stored. Until then, the result also contains their tombstones (`replaced`).
         """
         return [*self.state.replaced, (encode_key(GroupMetadataKey(group=self.group_id)), None)]
 

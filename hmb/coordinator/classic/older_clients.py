@@ -37,6 +37,7 @@ def without_assignment(response: JoinGroupResponse, call: Call, old_leader: str 
     """Change the JoinGroup response for a restarted static member, so that the member assigns no partitions.
 
     The group already has an assignment. Without this change, a restarted leader would compute a new assignment.
+    `old_leader` is the member id that the group's leader had before the restart.
     """
     if call.version >= FIRST_VERSION_OF_SKIPPED_ASSIGNMENT:
         response.skip_assignment = bool(response.members)

@@ -87,8 +87,9 @@ class JournalPartition:
     def __init__(self, log: Log, state: LoadingState) -> None:
         self.log, self.state = log, state
         self.queue: deque[QueuedRecords] = deque()
-        # A thread must hold this lock while it writes queued records to the log. A thread that needs several locks
-        # takes the lock of a group first, then this lock, and then the locks of the log. After a successful write, the
-        # thread keeps this lock and calls the function `apply` of each entry. `apply` can take another lock, for
-        # example the lock of `OffsetManager`.
+        # A thread must hold `write_lock` while it writes queued records to the log. After a successful write, the
+        # thread keeps `write_lock`, and calls the function `apply` of each written `QueuedRecords`. `apply` can take
+        # another lock, for example the lock of `OffsetManager`.
+        # A thread that needs several locks takes the lock of a group first, then `write_lock`, and then the locks of
+        # the log.
         self.write_lock = threading.Lock()

@@ -8,7 +8,7 @@ which the journal stores.
 After a restart of the broker, or after a failed write, a `ModernState` restores the group from the group's
 stored records.
 
-Each kind of modern group has its own record types, but every kind has these five:
+Each kind of modern group, for example the share group, defines its own classes for these five record types:
     name in RecordTypes   content
     group                 the group epoch, and the hash of the topics that the group reads
     member                the data that a member has sent, for example its subscription

@@ -147,7 +147,8 @@ class InFlightRecords:
     def can_acquire(self, locks: int) -> bool:
         """Return whether a member may acquire records.
 
-        The result is True if a record is Available, or if fewer records than the limit `locks` are in flight.
+        The result is True in two cases: a record is Available, or the number of records in flight is below the limit
+        `locks`.
         """
         return self.first_available < self.next_offset or self.next_offset - self.start_offset < locks
 

@@ -28,10 +28,10 @@ class TransactionEntry:
     # This lock guards `transaction` and `transition_in_progress`. A thread takes it before the locks of groups and
     # logs.
     #
-    # A thread that holds this lock may append records to a log. Most appends do not wait for the disk. An append waits
-    # for a sync if the setting `flush.messages` requires it, or if the log starts a new segment. If too many files are
-    # open, an append waits until the broker has closed one file. If this file has unsynced bytes, the broker first
-    # syncs them.
+    # While a thread holds this lock, it can append records to a log. Most appends do not wait for the disk. An append
+    # waits for a sync if the setting `flush.messages` requires it, or if the log starts a new segment.
+    # If too many files are open, an append waits until the broker has closed one file. The broker first syncs this file
+    # if it has unsynced bytes.
     lock: threading.Lock = field(default_factory=threading.Lock)
     transition_ended: threading.Condition = field(init=False)  # wakes the threads that wait for the end of a transition
 

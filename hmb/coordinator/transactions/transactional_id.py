@@ -69,10 +69,11 @@ class Transaction(NamedTuple):
     partitions: frozenset[TopicPartition] = frozenset()
     started: int = NO_TIMESTAMP
     updated: int = NO_TIMESTAMP
-    # The producer's epoch before the last increase, or NO_PRODUCER_EPOCH. InitProducerId with an epoch, and EndTxn in
-    # transaction version 2, set this field. For example, InitProducerId increases the epoch from 4 to 5. If the
-    # response is lost, the producer repeats the request with epoch 4, and the coordinator accepts it. Other increases,
-    # for example after a transaction timeout, set NO_PRODUCER_EPOCH. The journal does not store this field.
+    # The producer's epoch before the last increase by EndTxn (transaction version 2) or by an InitProducerId request
+    # that contains an epoch. Other increases, for example after a transaction timeout, set the field to
+    # NO_PRODUCER_EPOCH. The journal does not store this field.
+    # For example, InitProducerId increases the epoch from 4 to 5, and the response is lost. The producer repeats the
+    # request with epoch 4, and the coordinator accepts it.
     last_epoch: int = NO_PRODUCER_EPOCH
     previous_producer_id: int = NO_PRODUCER_ID
     next_producer_id: int = NO_PRODUCER_ID

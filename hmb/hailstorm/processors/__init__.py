@@ -36,7 +36,7 @@ With the algorithm of the Hailstorm paper, a snapshot can have wrong contents fo
 resume too early (see the module `hmb.hailstorm.negotiator`), and bolts can send wrong outputs.
 
 This example shows a wrong output. A snapshot contains offsets 0 to 9 of the partition tags-0, but only offsets
-0 to 4 of tags-1. A bolt counts words, and receives "sun" in this order:
+0 to 4 of tags-1. A bolt counts words, and receives "sun" twice, in this order:
     record                 in the snapshot   count sent
     offset 5 of tags-1     no                1
     offset 9 of tags-0     yes               2

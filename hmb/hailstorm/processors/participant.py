@@ -81,7 +81,7 @@ class Participant:
             self.machine.observe(master)
 
     def leave(self) -> None:
-        """Leave the current epoch: delete the state machine, and report epoch 0 ("no epoch").
+        """Leave the present epoch: drop the state machine, and report epoch 0 ("no epoch").
 
         The negotiator of the topology reads this report, treats the processor as lost, and begins a new epoch.
         """

@@ -4,7 +4,7 @@ The broker writes offsets into all batches and messages that it appends. A recor
 A thread can change this one field quickly while it holds the log's lock.
 
 In the formats v0 and v1, each message contains its own offset. To write offsets into compressed messages v0, the
-broker must decompress them. Decompression is slow, so a thread must do it without the lock.
+broker must decompress them. Decompression is slow, and other producers would have to wait for the lock.
 
 The broker therefore writes offsets into messages v0 or v1 before it takes the lock. It uses the *expected offsets*,
 the next offsets of the log. If another producer's records are appended first, these offsets are already in use. The

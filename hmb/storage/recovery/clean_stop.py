@@ -22,6 +22,7 @@ from hmb.storage.segment import Segment
 
 # An append adds no index entry if it begins at most `index.interval.bytes` after the position in the last index entry.
 # This module assumes that an append has at most MAX_UNINDEXED (1,048,576) bytes.
+#
 # For example, `index.interval.bytes` is 4,096, and the last entry contains position 10,000. An append without an entry
 # then ends at position 10,000 + 4,096 + 1,048,576 = 1,062,672 or before. If a batch begins after 1,062,672, the index
 # probably lacks an entry. The broker then checks the whole segment.

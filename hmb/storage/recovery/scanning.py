@@ -29,8 +29,8 @@ If offsets seem to be missing before batch A, `recover` accepts the offset of A 
   below `upper_limit`, so the offsets of A are possible.
 
 For example, three batches of 10 records begin at the offsets 10, 20 and 30. A damaged disk changes 20 to 84.
-Compaction could have removed the offsets 20 to 83. But after offsets 84 to 93, the third batch
-must begin at 94 or above. It begins at 30, so the broker rejects the offset 84.
+Compaction could have removed the offsets 20 to 83. But after the offsets 84 to 93, the third batch must begin
+at 94 or above. It begins at 30, so the broker rejects the offset 84.
 
 All offsets of a segment are below the base offset of the next segment. For example, a segment has two batches:
 offsets 10 to 19, and offsets 384 to 393. If the next segment begins at offset 100, the second batch is damaged.

@@ -267,7 +267,7 @@ def test_an_error_in_one_abort_does_not_block_the_others(
     """If one abort fails, the coordinator still aborts the other transactions that have exceeded their timeout.
 
     The coordinator regularly searches for these transactions. Before a bug was fixed, an internal error in one abort
-    prevented the other aborts. Each later search had the same result.
+    prevented the other aborts, in this search and in each later search.
     """
     for name in ("bad", "good"):
         begun(transactions, name, timeout=100)

@@ -1,4 +1,4 @@
-"""Tests of logs with wrong files, for example an index that does not match its segment, or a missing segment."""
+"""Tests that open a log with wrong or missing files, for example an index that does not match its segment."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Test cases for authorization: for each API, users with different ACLs send the same requests (see ../permissions.py).
+"""Test cases for authorization: for each API, users with different ACLs send the same request (see ../permissions.py).
 
 The function `request_of` makes the request of any API from its message class, so a new API of HMB needs no further
 code. A list of topics, groups or transactional ids in a request usually contains three names:
