@@ -55,7 +55,7 @@ def test_an_index_that_does_not_match_the_log_is_rebuilt(
 def test_an_index_that_is_too_short_is_rebuilt(open_log: LogMaker) -> None:
     log = open_log()
     large = batch(1, size=100_000)
-    for _ in range(2 * MAX_UNINDEXED // len(large)):
+    for _ in range(2 * MAX_UNINDEXED // large.size):
         log.append(large)
     log.close()
     path = log.segments[0].path.with_suffix(".index")
