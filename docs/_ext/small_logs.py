@@ -17,6 +17,7 @@ from tempfile import TemporaryDirectory
 
 from hmb.records import Batch, Record, RecordBatch, TimestampType, encode_batch, parse_batch, read_records
 from hmb.storage.config import LogConfig
+from hmb.storage.dump.inspection import Search, search
 from hmb.storage.log import Log
 from hmb.storage.segment import Segment
 
@@ -57,6 +58,18 @@ def batches_of(segment: Segment) -> list[tuple[int, Batch]]:
         (position, parse_batch(segment.file.read(header.size, position)))
         for position, header in segment.batches(0, segment.size)
     ]
+
+
+def checked_search(segment: Segment, offset: int) -> tuple[Search, int]:
+    """Search the offset index of a segment. Return the steps, and the position at which the scan of the log begins.
+
+    The steps come from the command `hmb index-inspect`. Raises AssertionError if the broker finds another position.
+    """
+    found = search(segment.offset_index.path, offset)
+    position = found.entry[1] if found.entry else 0
+    if segment.offset_index.lookup(offset).position != position:
+        raise AssertionError("the broker and the command `hmb index-inspect` find different index entries")
+    return found, position
 
 
 @contextmanager

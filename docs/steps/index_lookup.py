@@ -9,11 +9,11 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from drawing import Drawing, Tone
-from small_logs import append, small_log
+from small_logs import append, checked_search, small_log
 from step_by_step import Step
 
 from hmb.storage.config import LogConfig
-from hmb.storage.dump.inspection import IndexReader, ScanStep, Search, SearchStep, scan, search
+from hmb.storage.dump.inspection import IndexReader, ScanStep, Search, SearchStep, scan
 from hmb.storage.log import Log
 from hmb.storage.segment import Segment
 
@@ -47,10 +47,7 @@ def look_up() -> Found:
         write(log)
         segment: Segment = log.log_segments.from_offset(WANTED)[0]
         path = segment.offset_index.path
-        searched = search(path, WANTED)
-        position = searched.entry[1] if searched.entry else 0
-        if segment.offset_index.lookup(WANTED).position != position:
-            raise AssertionError("the broker and the command `hmb index-inspect` find different index entries")
+        searched, position = checked_search(segment, WANTED)
         with IndexReader(path) as index:
             entries = [index[number] for number in range(len(index))]
         return Found(

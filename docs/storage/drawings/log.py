@@ -6,10 +6,10 @@ from pathlib import Path
 from typing import NamedTuple
 
 from drawing import Drawing, Tone
-from small_logs import append, small_log
+from small_logs import append, checked_search, small_log
 
 from hmb.storage.config import LogConfig
-from hmb.storage.dump.inspection import IndexReader, ScanStep, scan, search
+from hmb.storage.dump.inspection import IndexReader, ScanStep, scan
 
 FIRST, WANTED = 8021, 8055  # the base offset of the segment, and the offset to look up
 BATCHES, RECORDS = 12, 4
@@ -34,10 +34,7 @@ def facts() -> Facts:
             append(log, *[(None, f"day {number}")] * RECORDS, timestamp=1_000 + 60 * number)
         segment = log.segments[0]
         path = segment.offset_index.path
-        looked_up = search(path, WANTED)
-        position = looked_up.entry[1] if looked_up.entry else 0
-        if segment.offset_index.lookup(WANTED).position != position:
-            raise AssertionError("the broker and the command `hmb index-inspect` find different index entries")
+        looked_up, position = checked_search(segment, WANTED)
         scanned = list(scan(segment.path, position, offset=WANTED))
         all_batches = list(scan(segment.path, 0))
         made = Facts(entries_of(segment.time_index.path), entries_of(path), all_batches, looked_up.number, scanned)
