@@ -119,22 +119,20 @@ def recorded_order(patch: pytest.MonkeyPatch) -> LockOrder:
         (FetchSessions, "_lock", "broker/fetch_sessions.py"),
         (TransactionEntry, "lock", "coordinator/transactions/table.py"),
     ):
-        patch.setattr(cls, "__init__", _with_recorded(cls.__init__, field, RecordedLock, (file, field), order))
+        patch.setattr(cls, "__init__", _with_recorded(cls.__init__, field, (file, field), order))
     return order
 
 
-def _with_recorded(
-    init: Callable[..., None], field: str, make: type[RecordedLock], name: Name, order: LockOrder
-) -> Callable[..., None]:
+def _with_recorded(init: Callable[..., None], field: str, name: Name, order: LockOrder) -> Callable[..., None]:
     """Return a constructor that calls `init`, and then replaces the lock of the new object with a `RecordedLock`.
 
-    Two dataclasses of `hmb` need such a constructor. Each one stored the original `threading.Lock` as the default
-    factory of a field, so a later replacement of `threading.Lock` has no effect on the class.
+    The object is an instance of a dataclass. Its class stored the original `threading.Lock` as the default factory of
+    a field, so a later replacement of `threading.Lock` has no effect on this class.
     """
 
     def recorded_init(self: Any, *arguments: Any, **options: Any) -> None:
         init(self, *arguments, **options)
-        setattr(self, field, make(name, order))
+        setattr(self, field, RecordedLock(name, order))
         # `__post_init__` creates a `threading.Condition` that uses the lock. Call this method again, so that the
         # condition uses the recorded lock.
         if hasattr(self, "__post_init__"):

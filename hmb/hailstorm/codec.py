@@ -28,8 +28,7 @@ content follow. This list shows the content for each kind, in the order of its p
     d         floats of 8 bytes each, big-endian
     s         strings: the length of each string in characters (as a column), the size of the whole text in
               bytes, and the text in UTF-8
-    y         byte strings: the length of each byte string in bytes (as a column), the sum of these lengths, and
-              the bytes
+    y         byte strings: the length of each one in bytes (as a column), the sum of these lengths, and the bytes
     t         tuples of n items: the number n, and n columns; column i contains item i of each tuple
     v         all other columns, such as mixed types: before each value, a byte (tag) shows the type of this value
 
@@ -344,8 +343,9 @@ def _decode_strings(data: bytes, at: int, count: int, joined: Callable[[bytes], 
     kind, at = chr(data[at]), at + 1
     if found != count or kind not in INT_WIDTHS:
         raise CodecError(f"a column of {count} values has {found} lengths of the kind {kind!r}")
-    lengths = struct.unpack(f">{count}{kind}", data[at : at + count * WIDTH[kind]])
-    content, at = _read_bytes(data, at + count * WIDTH[kind])
+    end = at + count * WIDTH[kind]
+    lengths = struct.unpack(f">{count}{kind}", data[at:end])
+    content, at = _read_bytes(data, end)
     text = joined(content)
     values, begin = [], 0
     for length in lengths:

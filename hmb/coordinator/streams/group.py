@@ -57,7 +57,6 @@ from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.protocol.messages.streams_group_heartbeat import StreamsGroupHeartbeatRequest, StreamsGroupHeartbeatResponse
 
 Status = StreamsGroupHeartbeatResponse.Status
-REFRESHED = -1  # The real versions are never negative, so the first heartbeat checks all topics.
 
 
 class HeartbeatResult(NamedTuple):
@@ -91,7 +90,7 @@ class StreamsGroup(ModernGroup[StreamsState, StreamsGroupSettings]):
     ) -> None:
         super().__init__(group_id, settings, topics, clock)
         self._configured: ConfiguredTopology | None = None
-        self._version, self._hash = REFRESHED, 0
+        self._version, self._hash = 0, 0  # not used while `_configured` is None
         self._delay_end: int | None = None
         self._endpoint_epoch = 0  # increases when a member that has an address joins or gets a new assignment
         self._shutdown_by: str | None = None  # the member that has asked the whole application to stop
