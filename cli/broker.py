@@ -228,9 +228,9 @@ def run(
     if signal.getsignal(signal.SIGHUP) is signal.SIG_IGN:
         stop_signals = STOP_SIGNALS - {signal.SIGHUP}
     # A blocked signal waits until sigwait() below receives it. Block the signals before any thread starts, because each
-    # new thread then blocks them too.
-    # Do not use a signal handler that sets an Event, because the main thread could wait forever. Python could run the
-    # handler inside Event.wait(), which holds a lock. The handler would wait for the same lock.
+    # new thread then blocks them too. Do not use a signal handler that sets an Event, because the main thread could
+    # wait forever. Python could run the handler inside Event.wait(), which holds a lock. The handler would wait for the
+    # same lock.
     with _blocked(stop_signals):
         try:
             clock = None if control is None else control.clock.functions

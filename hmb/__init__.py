@@ -78,11 +78,11 @@ The Produce tour consists of the functions that handle a Produce request, in the
 11. `storage/segment.py` `Segment.index_batch` decides whether the indexes get an entry, one for each 4 KiB
 12. `storage/offset_index.py` `OffsetIndex.append` adds the entry, so that later reads find the batch
 
-In step 1 of the Produce tour, `AcceptedConnection._serve` runs in a thread. `Server` starts one thread for each
-connection (`broker/network/server.py`).
+In step 1 of the Produce tour (the list above), `AcceptedConnection._serve` runs in a thread. `Server` starts one
+thread for each connection (`broker/network/server.py`).
 
-In step 3 of the Produce tour (the list above), `Dispatcher.begin` first checks the client's login
-(`broker/security/login.py`). It then decodes the request, calls the handler, and encodes the response.
+In step 3 of the Produce tour, `Dispatcher.begin` first checks the client's login (`broker/security/login.py`).
+It then decodes the request, calls the handler, and encodes the response.
 
 To decode a request, `ServerConnection.receive` (step 4 of the Produce tour) finds the request's class by the
 API key (`request_class` in `protocol/messages/__init__.py`). `RequestHeader` decodes the header
@@ -141,9 +141,8 @@ After step 2 of the Fetch tour (the list above), the handler calls `long_poll` (
 `long_poll` collects the records of all partitions. If it finds too few bytes, it waits for new records and
 collects again.
 
-Before step 3 of the Fetch tour (the list above), `_Fetch.collect` gets the log of each partition from
-`CachedPartition.log` (`broker/fetch_sessions.py`). `_Fetch._set_records` then calls `Log.read`, which calls
-`Log._read` (step 3).
+Before step 3 of the Fetch tour, `_Fetch.collect` gets the log of each partition from `CachedPartition.log`
+(`broker/fetch_sessions.py`). `_Fetch._set_records` then calls `Log.read`, which calls `Log._read` (step 3).
 
 On a first reading of the Fetch tour, you can skip the check of leader epochs (`broker/leader_epochs.py`), the
 conversion for old clients (`broker/old_clients.py`), and the code for damaged segments
@@ -152,19 +151,19 @@ conversion for old clients (`broker/old_clients.py`), and the code for damaged s
 Steps 7 and 8 of the Fetch tour use code of two other modules. `storage/batches/headers.py` reads the headers of
 batches, and `storage/files/sorted_entries.py` reads entries of the index.
 
-After step 8 of the Fetch tour (the list above), `FetchContext.respond` creates the response
-(`broker/fetch_sessions.py`). The handler returns the response to the dispatcher (`broker/dispatch.py`), which
-calls `ServerConnection.respond` (step 9).
+After step 8 of the Fetch tour, `FetchContext.respond` creates the response (`broker/fetch_sessions.py`). The
+handler returns the response to the dispatcher (`broker/dispatch.py`), which calls `ServerConnection.respond`
+(step 9).
 
 In step 9 of the Fetch tour, `ServerConnection.respond` encodes the fields of the response
 (`protocol/schema.py`). It then adds four bytes with the length of the response (`protocol/framing.py`).
 
-After step 9 of the Fetch tour (the list above), the dispatcher returns the encoded response to
-`AcceptedConnection._serve` (`broker/network/connection.py`). This method calls `ResponseQueue.send` (step 10).
+After step 9 of the Fetch tour, the dispatcher returns the encoded response to `AcceptedConnection._serve`
+(`broker/network/connection.py`). This method calls `ResponseQueue.send` (step 10).
 
 A Fetch response contains records, but usually no function of the broker reads the bytes of these records. In step 5 of
-the Fetch tour (the list above), `Segment.read` returns a `FileRegion` (`storage/files/virtual.py`). A `FileRegion`
-stores the position of the records in a file, and their size in bytes.
+the Fetch tour, `Segment.read` returns a `FileRegion` (`storage/files/virtual.py`). A `FileRegion` stores the position
+of the records in a file, and their size in bytes.
 
 The handler of Fetch puts the `FileRegion` into the response's field `records`. The encoder
 (`protocol/primitives.py`) does not replace the region by bytes. In step 11 of the Fetch tour, `_send_region`

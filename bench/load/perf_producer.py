@@ -7,8 +7,8 @@ This command is an example:
 The program creates one random message, and sends this message again and again. In the thesis on which HMB is based, a
 console application did this task (chapter 10.2.2).
 
-Each call of `Producer.send_many` contains 256 KiB of messages. From these messages, the producer builds batches of
-`batch.size` bytes.
+Each call of `Producer.send_many` contains at most 256 KiB of messages, or one larger message. From these messages, the
+producer builds batches of `batch.size` bytes.
 
 Like Kafka's tool, the program prints one line every five seconds, and a last line with percentiles. A latency is the
 time from a call of `send_many` until the last record of this call is acknowledged.
@@ -31,7 +31,7 @@ from hmb.units import MIB
 from ..report.distribution import percentile
 from .exit_code import exit_code_of
 
-CALL_BYTES = 256 * 1024  # the total size (bytes) of the messages in one call of send_many
+CALL_BYTES = 256 * 1024  # the largest total size (bytes) of the messages in one call of send_many
 REPORT_SECONDS = 5.0
 PERCENTILES = {"50th": 0.5, "95th": 0.95, "99th": 0.99, "99.9th": 0.999}
 

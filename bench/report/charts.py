@@ -37,14 +37,12 @@ LOGARITHMIC_FROM = 20.0  # A panel has a logarithmic axis if its largest value i
 def dots(view: SampleView, title: str, samples: Sequence[Sample]) -> Figure:
     """Draw a chart with dots, with or without ratios.
 
-    Without ratios, the chart has one panel for each measured quantity, for example records/s.
+    The chart has ratios only if it shows several tasks, and if the samples contain a broker or client to compare
+    with. Without ratios, the chart has one panel for each measured quantity, for example records/s.
 
     With ratios, the chart has two panels for each quantity for which `Column.compare` is True. One panel shows
     the measured values, and the other panel shows ratios. For example, HMB sends 200,000 records/s and Kafka
     sends 100,000 records/s in the same task and the same round. The ratio is 2.
-
-    A chart has ratios only if it shows several tasks, and if the samples contain a broker or client to compare
-    with.
 
     Ratios are useful when the rates of two tasks are very different. Messages of 10 B, for example, have much
     higher rates than messages of 1,000 B. On one axis for both rates, a small difference between HMB and Kafka

@@ -1,11 +1,11 @@
 """Measures the throughput of a consumer: records per second, and the broker's CPU time for each record.
 
 These commands are examples:
-    hmb bench consume                                # measures HMB and Kafka 4.3.0 with ConsumerPerformance
-    hmb bench consume --client hmb -b HOST:PORT      # reads with HMB's consumer
-    hmb bench consume --client arrow                 # reads Arrow batches
+    hmb bench consume                                # HMB and Kafka 4.3.0, with Kafka's ConsumerPerformance
+    hmb bench consume --client hmb -b HOST:PORT      # HMB's consumer and a running broker
+    hmb bench consume --client arrow                 # HMB's consumer, which reads Arrow batches
     hmb bench consume --num-records 500000 --record-size 1000
-    hmb bench consume --versus ../before             # compares two HMB checkouts
+    hmb bench consume --versus ../before             # this HMB and the HMB of another checkout
 
 First, HMB's producer fills a topic of one partition, in batches of `--batch-size` bytes. After that, each run reads the
 whole topic from the beginning. The records are still in the page cache, so no run waits for the disk.

@@ -52,7 +52,7 @@ VIEW = SampleView(
     title=lambda _: "A fetch of partitions without new records",
     cell=lambda sample: f"{sample.parameters['partitions']:,} partitions",
     contestant=lambda sample: str(sample.parameters["kind"]),
-    reference=0,  # Index 0: the table compares all results with the results of fetches that name every partition.
+    reference=0,  # Index 0: the table compares all results with the results of full fetches.
 )
 
 

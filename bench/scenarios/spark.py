@@ -10,17 +10,13 @@ spark-token-provider-kafka-0-10, kafka-clients and commons-pool2.
 
 HMB's data source and Spark's connector run in the same Spark session, with two cores. The benchmark has
 four kinds of jobs:
-
 - read: Spark reads all records of a topic, and adds up the sizes of their values. One job reads a topic
   with one partition, and another job reads a topic with two partitions.
-
 - filter: Spark reads the records of 7.2 hours from a topic with the records of 30 days. With the option
   `pushFilters`, HMB's data source fetches only the records of these hours. Spark's connector fetches the
   whole topic. The topic has four times as many records as a topic of a read job.
-
 - write: Spark writes rows to a topic. It writes as many rows as a read job reads. The value of a row has
   `--record-size` bytes.
-
 - stream: a producer sends `--rate` records per second for `--seconds` seconds. Spark processes the records
   in small batches. The results are the 50th and the 99th percentile of the time for one batch.
 

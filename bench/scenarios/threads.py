@@ -73,10 +73,7 @@ class ThreadLayout:
 
 
 def start_layouts(handlers: Sequence[int], stack: ExitStack) -> list[ThreadLayout]:
-    """Start a broker with one thread per connection.
-
-    For each number in `handlers`, start a broker with that many handler threads.
-    """
+    """Start a broker with one thread per connection, and a broker for each number of handler threads."""
     brokers = {None: peers.Hmb()} | {
         count: peers.Hmb(config={"threading": "staged", "num.io.threads": str(count)}) for count in handlers
     }

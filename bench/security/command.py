@@ -96,11 +96,10 @@ VIEW = SecurityView()
 def figures_of(by_suite: Mapping[str, Sequence[Sample]]) -> dict[str, Sequence[float]]:
     """Return the measured values for each goal in GOALS.
 
-    The keys of the result are the names of goals. Each value contains one number for each
-    round of the benchmark.
+    The keys of the result are the names of goals. Each value contains one number for each round.
 
-    `by_suite` contains all samples of the benchmark. Its keys are the names of the benchmark's three parts:
-    TLS, LOGIN and ACL.
+    `by_suite` contains the samples of all runs. Its keys are the names of the three measurements: TLS, LOGIN and
+    ACL.
     """
     figures: dict[str, Sequence[float]] = {}
     for name, of_task in group_by(by_suite.get(TLS, []), task).items():

@@ -40,9 +40,9 @@ def command(
     Without TOPICS, copy all topics. For a new backup, PATH must not exist yet. If PATH ends in .tar,
     the backup is one file. Otherwise, it is a directory. `hmb restore` reads the backup.
 
-    Clients can use the broker during the backup. The command reads the last stable offset of each partition,
-    for example 100, and then copies only the records below this offset. The backup therefore contains no records
-    of open transactions.
+    Clients can use the broker during the backup. The command first reads the last stable offset of each partition,
+    and then copies only the records below this offset. The backup therefore contains no records of open
+    transactions.
 
     --verify checks an existing backup, and needs no broker. The exit code is 5 if a file is damaged or missing.
     """

@@ -234,7 +234,7 @@ def _change_option(name: str, help: str) -> Callable[[Callable[..., None]], Call
 @_change_option("--add-config", "Set a value. Write a list in brackets: NAME=[A,B].")
 @click.option(
     "--delete-config", type=names_of, multiple=True, metavar="NAME",
-    help="Remove the value. For example, a topic then has the broker's value or the default value.",
+    help="Remove the value. A more general value then applies, for example the broker's value or the default.",
     shell_complete=complete_setting_names
 )
 @_change_option("--append-config", "Add an item to a list.")

@@ -1,10 +1,8 @@
 """Four tables of a broker's state: its partitions, its groups, its APIs and its clients.
 
-A row is a dict with one value for each column. Most rows also have the key PART. Its value is the data from
-which the row was made.
-
-For example, a group's row shows the number of members, and its value for PART contains the members themselves.
-When the user of `hmb top` opens the row with Enter, `opened.py` makes a table of these members.
+A row is a dict with one value for each column. Most rows also have the key PART. Its value is the data from which the
+row was made. For example, a group's row shows the number of members, and its value for PART contains the members
+themselves. When the user of `hmb top` opens the row with Enter, `opened.py` makes a table of these members.
 """
 
 from __future__ import annotations

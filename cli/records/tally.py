@@ -128,11 +128,8 @@ class Tally:
     def raise_error(self) -> None:
         """If a record was lost, raise the error that caused the loss.
 
-        For example, a batch contains lines 1 to 3 of the input (chunk A) and lines 4 to 6 (chunk B). Line 2 is invalid,
-        so the broker refuses the whole batch, and both chunks fail. Only the error of chunk A names line 2.
-
-        If only the error of chunk B is known, the method waits for the error of chunk A, for at most CAUSE_TIMEOUT
-        seconds.
+        An error that `add` received with `caused_elsewhere` does not name the invalid record. If no other error is
+        known, the method waits for the error that names this record, for at most CAUSE_TIMEOUT seconds.
         """
         with self._changed:
             self._changed.wait_for(lambda: not self._caused_elsewhere, CAUSE_TIMEOUT)

@@ -82,7 +82,7 @@ class ClientConfig:
 
 
 def admin_settings() -> Mapping[str, Setting]:
-    """Return the settings of an `hmb.Admin`: Kafka's name -> setting.
+    """Return the settings of an `hmb.Admin`. The keys of the result are Kafka's names of the settings.
 
     A global import would slow down `--help`, so this function imports the client.
     """

@@ -2,7 +2,7 @@ r"""Types of arguments and options: functions that convert the text of a command
 
 An option can have a function of this module as its type. The library `click` calls this function with the text from the
 command line. The function returns the value for the command. If the text is wrong, the function raises
-`click.BadParameter`:
+`click.BadParameter`. Three examples:
     topic_name("a/b")              BadParameter: 'a/b' is not a topic name ...
     partition_numbers("0,2,4-7")   (0, 2, 4, 5, 6, 7)
     delimiter(r"\t")               b"\t"

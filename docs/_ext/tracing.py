@@ -67,8 +67,8 @@ class Watched(NamedTuple):
 class Event(NamedTuple):
     """The beginning or the end of a recorded call of a function.
 
-    The field `watched` describes the called function. For example, `watched.text` is a text, or a function
-    that makes a text from the local variables of the call. The fields `lane`, `caller` and `text` of the
+    The field `watched` describes the called function. Each of its fields `lane`, `caller` and `text` is a text, or a
+    function that makes a text from the local variables of the call. The fields `lane`, `caller` and `text` of the
     event contain the finished texts.
     """
 

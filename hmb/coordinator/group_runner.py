@@ -3,12 +3,9 @@
 A group is a state machine (classic/group.py, consumer/group.py): it computes the responses, and the records
 to write. Each connection has its own thread. If a request changes the members or the state of a group, the
 thread of the connection calls `GroupRunner.step`:
-
 1. `step` takes the group's lock and changes the group. It also handles the deadlines that have passed.
-
 2. `step` still holds the lock. It wakes the threads whose responses are ready, and adds the records to the
    journal's queue. The records are therefore in the same order as the changes.
-
 3. `step` releases the lock, and then writes the records to disk. Meanwhile, other threads can use the group.
 
 Two requests do not need `GroupRunner.step`: the heartbeat of a classic group, and the commit of offsets. They

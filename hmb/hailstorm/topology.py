@@ -193,8 +193,8 @@ class Topology:
     def _check_combining(self, nodes: Mapping[str, Declaration]) -> None:
         """Raise TopologyError if tuples of a combining bolt (with `combine=True`) can reach an IdempotentSink.
 
-        An IdempotentSink writes each output with an identity. If an output arrives again after a crash, its identity is
-        the same, and overwrites the old output. But a combining bolt can give its tuples new identities after a crash.
+        An IdempotentSink writes each output with an identity. If an output arrives again after a crash, it has the same
+        identity, and overwrites the old output. But a combining bolt can give its tuples new identities after a crash.
         The old outputs would then remain.
 
         `nodes` are in topological order.

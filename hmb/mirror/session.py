@@ -63,8 +63,8 @@ class Mirror:
 
     Invariants:
     - The dicts `partitions` and `_copies` contain the same objects. The keys of `partitions` are source partitions,
-      and the keys of `_copies` are target partitions. After a source topic is deleted, its partitions
-      remain only in `_copies`.
+      and the keys of `_copies` are target partitions. After a source topic is deleted, its partitions remain only in
+      `_copies`.
     - The mirror commits a position only after the target has written all earlier records that the mirror copies.
       After a crash, the mirror therefore skips no record.
     - During a session, the position of a partition never decreases.

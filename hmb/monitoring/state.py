@@ -84,7 +84,7 @@ class PositionInfo:
     partition: int
     committed_offset: int
     lag: int | None  # records; None if the partition does not exist any more
-    lag_ms: int | None  # age (ms) of the oldest unread batch, or 0 if `lag` is 0; None if the age is unknown
+    lag_ms: int | None  # age (ms) of the oldest unread batch at the last full second; 0 if `lag` is 0; None if unknown
 
 
 @dataclass(frozen=True, slots=True)

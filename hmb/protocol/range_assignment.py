@@ -1,7 +1,5 @@
 """Sorts the members of a group, and divides a topic's partitions among them (range assignment).
 
-Clients and coordinators use this module.
-
 In the classic protocol, a client computes the assignment of a group. In the protocol of KIP-848, the coordinator
 computes the assignment. Both protocols have a range assignor, and both range assignors divide the partitions of a topic
 in the same way.

@@ -3,7 +3,7 @@
 A query that was written for Spark's Kafka connector may set options that only Kafka's Java clients have. HMB's
 client does not need these options, so the data source ignores them. `JAVA_SETTINGS` lists their names.
 
-If the name of an unknown option is similar to a known name, the data source refuses the option as a probable
+If the name of any other unknown option is similar to a known name, the data source refuses the option as a probable
 spelling mistake. It ignores all other unknown options.
 
 Source: the classes ConsumerConfig and ProducerConfig of Kafka 4.3.

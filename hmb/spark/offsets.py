@@ -84,8 +84,9 @@ def partitions_of(
     """Return the partitions that a query reads now.
 
     `known` contains partitions that existed earlier. If a partition in `known` was deleted, leave it out.
-    If the option `assign` contains a missing partition that is not in `known`, raise ValueError. Also
-    raises KafkaError and ConnectionFailed.
+
+    Raises ValueError if the option `assign` contains a missing partition that is not in `known`. Also raises
+    KafkaError and ConnectionFailed.
     """
     if options.assign is not None:
         wanted = sorted(TopicPartition(topic, number) for topic, each in options.assign.items() for number in each)

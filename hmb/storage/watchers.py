@@ -49,8 +49,7 @@ class Watchers:
     def wake_all(self) -> None:
         # Each fetch that waits has a watcher in `_watchers`. Usually no fetch waits, so most appends do not take the
         # lock. An append writes its records before this check. A fetch adds its watcher, reads the log again, and only
-        # then waits. So if this check does not see the watcher of a fetch, the fetch reads the new records before it
-        # waits.
+        # then waits. So if this check does not see a fetch's watcher, the fetch reads the new records before it waits.
         if self._watchers:
             with self._lock:
                 for watcher in self._watchers:

@@ -71,8 +71,8 @@ def streams(rng, number):
 def arrivals(rng, words, begin):
     """Return the tuples (partition, offset, word) of two partitions in a random order of arrival.
 
-    Within each partition, the tuples keep the order of their offsets. For example, `words[1]` contains all
-    words of partition 1, and `begin[1]` is the first offset to return for this partition.
+    Within each partition, the tuples keep the order of their offsets. `words` contains a list of all words of each
+    partition, and `begin` contains the first offset to return for each partition.
     """
     order = [partition for partition in range(2) for _ in words[partition][begin[partition] :]]
     rng.shuffle(order)
@@ -110,9 +110,9 @@ def test_replays(answer, rng):
 def test_snapshots(answer, rng):
     """`end_snapshot` returns the word counts of exactly the tuples that belong to the snapshot.
 
-    The argument `clock` of `begin_snapshot` contains an offset for each partition. With `[5, 2]`, the snapshot
-    consists of the tuples at offsets 0 to 4 of partition 0, and at offsets 0 and 1 of partition 1. Other tuples can
-    arrive between these tuples.
+    The argument `clock` of `begin_snapshot` contains an offset for each partition. The snapshot consists of the tuples
+    below these offsets. With `[5, 2]`, these are the tuples at offsets 0 to 4 of partition 0, and at offsets 0 and 1 of
+    partition 1. Other tuples can arrive between these tuples.
     """
     for number in range(200):
         words = streams(rng, number)

@@ -38,7 +38,7 @@ def samples(turn: int, rate: float, rate_of_kafka: float, login_ms: float, lost_
 
 
 def test_the_goals_compare_runs_of_one_round() -> None:
-    """A goal compares only runs of the same round.
+    """A goal compares only runs of the same round, because the machine can be slower in other rounds.
 
     With TLS, HMB's rates in three rounds are 300, 30 and 30 records/s. Kafka's rates are 200, 40 and 20 records/s. The
     ratios of the rounds are therefore 1.5, 0.75 and 1.5, and their median is 1.5. The ratio of the median rates, 30 and

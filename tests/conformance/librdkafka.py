@@ -126,14 +126,14 @@ def main() -> int:
     wanted = options.tests or [test for test in known_tests(folder) if expected.get(test, _NEW).expected != "n/a"]
     logs = options.logs or Path(tempfile.mkdtemp(prefix="hmb-librdkafka-"))
     logs.mkdir(parents=True, exist_ok=True)
-    print(f"what the tests print: {logs}", flush=True)
+    print(f"output of the tests: {logs}", flush=True)
     secured = SecuredListeners(logs)
     config = CONFIG | secured.config
     with BROKERS[options.against](logs / "broker", port=secured.port, config=config) as broker:
         secured.create_user()
         results = run_tests(folder, wanted, broker.bootstrap, secured, logs, expected)
     worse = [test for test, passes in results.items() if not passes and expected.get(test, _NEW).expected == "pass"]
-    print(f"{sum(results.values())} of {len(results)} pass; that passed before and do not: {worse or 'none'}")
+    print(f"{sum(results.values())} of {len(results)} pass; failed although `pass` is expected: {worse or 'none'}")
     return 1 if worse else 0
 
 

@@ -22,7 +22,7 @@ def pairs() -> Iterator[object]:
     """Yield the pairs of writers and readers to test.
 
     Every reader reads the uncompressed records of every writer, and HMB's records in every codec. If another writer
-    compresses its records, only the readers hmb and confluent-kafka read them.
+    compresses its records, only the readers in `NEW_READERS` read them.
     """
     for row in ROWS:
         for reader in READERS:

@@ -77,8 +77,8 @@ def test_a_window_over_running_values_is_named(windows: WindowsOf) -> None:
 def test_a_time_before_the_event_time_of_the_spout_is_named() -> None:
     """`check` reports a bolt whose times are earlier than the spout's event times.
 
-    A window lasts 20 ms, and the bolt's time of each tuple is 25 ms before the spout's event time. A tuple can
-    therefore arrive after its window has closed. The order of the tuples decides which tuples are too late.
+    The spout's event times decide when the bolt closes a window. A window lasts 20 ms, but the bolt's own times are
+    25 ms earlier, so a tuple can arrive after its window has closed. The order of the tuples decides which are late.
     """
     made = topology(Tumbling(20, MapOf(Sum())))
     del made.nodes["window"], made.nodes["out"]

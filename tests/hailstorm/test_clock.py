@@ -1,6 +1,7 @@
 """Tests of the class `Clock`. A clock contains one offset for each partition.
 
-For example, the clock (4, 0) is below the clock (5, 1). But neither of the clocks (4, 0) and (3, 1) is below the other.
+Clocks are only partially ordered. For example, the clock (4, 0) is below the clock (5, 1), but neither of the clocks
+(4, 0) and (3, 1) is below the other.
 """
 
 from __future__ import annotations

@@ -8,7 +8,7 @@ A script consists of these commands:
     settle                             repeat `negotiate` and `watch` until nothing changes
     start                              run the command `settle`, but print only the last line
     read SPOUT [COUNT]                 let a spout read COUNT records (default: all), and send their tuples
-    deliver [SENDER RECEIVER]          deliver all tuples in one channel (default: in all channels)
+    deliver [SENDER RECEIVER]          deliver the tuples in one channel (default: in all channels, until all are empty)
     save [PROCESSOR ...]               let these processors (default: all) store the states that they must save
     wait SECONDS                       let time pass
     crash PROCESSOR | negotiator       delete everything in the memory of a process, and start the process again

@@ -50,7 +50,7 @@ def test_an_old_leader_removes_the_records_that_the_new_leader_lacks() -> None:
 
 
 def test_the_log_of_an_old_leader_counts_only_after_its_first_fetch() -> None:
-    """To compute the high watermark, a new leader ignores the log of another replica until the replica fetches from it.
+    """For the high watermark, a new leader ignores the log of a replica that has not fetched from this leader yet.
 
     The logs of A and C contain two records, "one" and "two". The new leader B then has the record "three" at the
     offset 1. All three logs now have two records, but only B has "three", so the record is not acknowledged.

@@ -1,7 +1,7 @@
 """Finds every text of the project: docstrings, comments, messages, help texts, pages, and the prose of test data.
 
-For example, a paragraph of a module's docstring is one text, and so is a block of comment lines or a log message. A
-message that is an f-string keeps its placeholders, for example `{name}`.
+A text is a piece that a person reads as one unit: a paragraph of a module's docstring, a block of comment lines, or a
+log message. A message that is an f-string keeps its placeholders, for example `{name}`.
 """
 
 from __future__ import annotations

@@ -176,11 +176,7 @@ class Log(logging.Handler):
 
 
 def run(case: Case, data: DataSet) -> str:
-    """Run one case, and return its outcome: "harmless", "reported" or "refused".
-
-    Raises Broken if the broker has lost or changed data, or has not reported the damage. Raises Stuck if a client
-    cannot read past an offset, or if a coordinator does not load its journal.
-    """
+    """Run one case, and return its outcome: "harmless", "reported" or "refused". Raises Broken or Stuck."""
     with tempfile.TemporaryDirectory(prefix="hmb-damage-", dir=MEMORY) as temporary:
         directory = Path(temporary) / "data"
         shutil.copytree(data.killed if case.moment == "after a kill" else data.clean, directory)

@@ -224,8 +224,8 @@ def position_of(ask: Asker, group: str) -> int:
 def read(log: Log, *, committed: bool = False) -> Iterator[tuple[int, KeyAndValue]]:
     """Read a partition as a client does.
 
-    After an error or a wrong CRC, the function reads from the same offset again. Raises Stuck if TRIES attempts
-    to read the same offset fail.
+    After an error or a wrong CRC, the function reads from the same offset again. Raises Stuck if TRIES attempts to
+    read the same offset fail.
     """
     offset, tries, why = log.log_start_offset, 0, ""
     while offset < (log.last_stable_offset if committed else log.log_end_offset):

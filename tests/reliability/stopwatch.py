@@ -12,10 +12,9 @@ For example, a response takes 3.0 s. The stopwatch subtracts the 2.4 s in which 
     wall-clock time    3.0 s  =  work 0.4 s  +  wait for a lock 0.2 s  +  wait for a processor 2.4 s
     broker's own time  0.6 s  =  work 0.4 s  +  wait for a lock 0.2 s
 
-Several threads can wait for a processor at the same time, so the sum of their waits can be longer than the wall-clock
-time. The stopwatch therefore returns at least the processor time that the broker has used.
-
-If the kernel does not provide the file `schedstat`, the stopwatch returns the wall-clock time.
+Limits: several threads can wait for a processor at the same time, so the sum of their waits can be longer than the
+wall-clock time. The stopwatch therefore returns at least the processor time that the broker has used. If the kernel
+does not provide the file `schedstat`, the stopwatch returns the wall-clock time.
 """
 
 from __future__ import annotations

@@ -41,8 +41,8 @@ def servers() -> Iterator[str]:
 def topic(servers: str, request: pytest.FixtureRequest) -> str:
     """Create a topic for one test, and return the topic's name.
 
-    The topic has three partitions. If the test's module defines the constant `PARTITIONS`, the topic has that
-    number of partitions.
+    The topic has three partitions. If the test's module defines the constant `PARTITIONS`, the topic has that number
+    of partitions.
     """
     name = re.sub(r"[^A-Za-z0-9._-]+", "-", request.node.name).strip("-")[-200:]
     with hmb.Admin(servers) as admin:

@@ -113,7 +113,7 @@ def test_a_record_without_a_timestamp_is_before_1970(servers: str, topic: str) -
 
 
 def test_no_record_that_matches_is_missed(servers: str, topic: str) -> None:
-    """A query with a filter by time finds all matching records, if no record is later than `maxLateness`.
+    """A query with a filter by time finds all matching records, if no record is later than `maxLateness` allows.
 
     The timestamps in the log are out of order. The range that the query reads must contain the offsets of all matching
     records in its partition.

@@ -20,8 +20,7 @@ Version notes: version 3 of the request adds the name and the version of the cli
     - `group.version`: at level 1, the broker supports KIP-848 groups.
     - `share.version`: at level 1, the broker supports share groups (KIP-932).
     - `streams.version`: at level 1, the broker supports streams groups (KIP-1071).
-Left out: all other features. They matter only inside a cluster of several brokers, so clients do not need
-    them.
+Left out: all other features. They matter only inside a cluster of several brokers, so clients do not need them.
 """
 
 from __future__ import annotations

@@ -178,8 +178,8 @@ class Account:
     def take_values(self, size: int) -> None:
         """Take `size` bytes from the memory budget for decoded values of the request.
 
-        If all values of the request together take at most FREE_VALUES bytes, take nothing. If too few bytes are free,
-        wait.
+        While all values of the request together take at most FREE_VALUES bytes, take nothing. If too few bytes are
+        free, wait.
 
         Raises ProtocolError if all values of the request together take more than MAX_VALUES bytes. Raises
         CloseConnection if the wait takes too long or the broker stops.

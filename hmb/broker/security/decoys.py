@@ -4,9 +4,9 @@ During a login, the client sees the salt of the credential. The broker computes 
 name and a secret key, so the same name always gets the same salt. A real user also has the same salt in each login. If
 the salt changed between two logins, a client would know that the user does not exist.
 
-The form of a decoy's salt must not show either that the user does not exist. HMB's tools use random bytes as a
-salt. Kafka's tools use a random number in base 36, such as `1x3kq...`. If Kafka's tools created all real users,
-the salt of a decoy must also be a number in base 36.
+The form of a decoy's salt must not show this either. HMB's tools use random bytes as a salt. Kafka's tools use a
+random number in base 36, such as `1x3kq...`. If Kafka's tools created all real users, the salt of a decoy must
+also be a number in base 36.
 
 A decoy therefore gets the *shape* of a stored credential. The shape consists of the number of iterations and the
 kind of salt: random bytes of a certain length, or a number in base 36.

@@ -43,8 +43,7 @@ def create_token(
     """Create a delegation token for the principal `owner`, for example `User:alice`.
 
     If `owner` is None, the user of this admin owns the token. With `max_lifetime_ms=-1`, the token gets the
-    longest lifetime that the broker allows. The method needs Kafka 1.1. To set `owner`, it needs Kafka
-    3.3.
+    longest lifetime that the broker allows. Needs Kafka 1.1, or Kafka 3.3 to set `owner`.
     """
     allowed = list(renewers)
     request = CreateDelegationTokenRequest(max_lifetime_ms=max_lifetime_ms)

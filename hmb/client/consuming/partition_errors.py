@@ -13,11 +13,10 @@ again:
   setting is a number, the consumer raises an error. The text of this error contains the first offset and the
   end of the log.
 - *The topic was deleted, and created again with the same name.* The new topic has a new id. The Fetch request
-  contains the old id, so the broker returns an error instead of records.
-
-  Fetch requests to brokers older than Kafka 3.1 contain no topic id. With such a broker, the fetcher notices
-  the new id in its next metadata response. A consumer in a group continues at the first record of the new
-  topic. If the consumer has no group, or if its setting `offset` is a number, it raises an error.
+  contains the old id, so the broker returns an error instead of records. Fetch requests to brokers older than
+  Kafka 3.1 contain no topic id. With such a broker, the fetcher notices the new id in its next metadata
+  response. A consumer in a group continues at the first record of the new topic. If the consumer has no group,
+  or if its setting `offset` is a number, it raises an error.
 - *The first message is larger than the requested number of bytes.* A broker that does not support version 3
   of Fetch sends only the beginning of the message. The next request asks for twice as many bytes.
 """

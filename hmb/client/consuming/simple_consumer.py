@@ -158,13 +158,13 @@ class SimpleConsumer:
     def offsets_before(self, topic: str, partition: int, time: int, max_offsets: int = 1) -> list[int]:
         """Return at most `max_offsets` offsets of a partition, the greatest offset first.
 
-        If `time` is LATEST (-1), the list begins with the end of the log. If `time` is EARLIEST (-2), the list contains
-        only the first offset of the log.
-
         A broker that supports version 0 of ListOffsets returns the base offsets of segments whose file was not changed
         after `time` (ms since 1970). Brokers of Kafka 4.0 or later do not support version 0. The list then begins with
         the offset of the first record at or after `time`, or with the end of the log if all records are older. If
         `max_offsets` is above 1, the list also contains the first offset of the log.
+
+        If `time` is LATEST (-1), the list begins with the end of the log. If `time` is EARLIEST (-2), the list contains
+        only the first offset of the log.
         """
         if max_offsets < 1:
             raise ValueError(f"max_offsets must be 1 or more, not {max_offsets}")

@@ -6,23 +6,16 @@ with three lists: its topics, the partitions that it owned before the rebalance,
 the lists of all members. The group uses an assignor that all members support.
 
 HMB's client has four assignors:
-
 - *range* (the algorithm of Kafka 0.7) divides each topic separately. With five partitions and two members,
-  the first member gets the partitions 0 to 2 of the topic, and the second member gets 3 and 4.
-
-  An advantage of *range*: if the topics "orders" and "payments" have five partitions each, the first member
-  gets the partitions 0 to 2 of both topics. If a key is in partition 0 of both topics, this member reads
-  all records with this key.
-
-  A disadvantage of *range*: with many topics of one partition each, the first member gets all partitions.
-
+  the first member gets the partitions 0 to 2 of the topic, and the second member gets 3 and 4. An advantage: if
+  the topics "orders" and "payments" have five partitions each, the first member gets the partitions 0 to 2 of
+  both topics. If a key is in partition 0 of both topics, this member reads all records with this key. A
+  disadvantage: with many topics of one partition each, the first member gets all partitions.
 - *roundrobin* gives the first partition to the first member, the second partition to the second member, and
   so on. After the last member, it continues with the first. All members get nearly the same number of
   partitions. But when one member leaves, nearly all partitions move to other members.
-
 - *sticky*: all members get nearly the same number of partitions, and as few partitions as possible move
   (KIP-54).
-
 - *cooperative-sticky* assigns like sticky, but members keep reading the partitions that do not move
   (KIP-429). A partition moves in two rebalances. In the first rebalance, the old owner gives up the
   partition. In the second rebalance, the new owner gets it.

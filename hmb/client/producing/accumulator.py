@@ -150,8 +150,7 @@ class Accumulator:
     ) -> None:
         """Add records that have only a value: no key, no headers, no timestamp of their own.
 
-        The first value has the index `number` in the application's list. The method appends the batches and positions
-        of the records to `slices`.
+        The method `append_rows` adds all other records. `number` and `slices` have the same meaning in both methods.
         """
         ends = list(accumulate([ESTIMATED_OVERHEAD + len(value) for value in values]))
         done = taken = 0

@@ -89,9 +89,9 @@ class PartitionQueue:
     def take_due(self, now: float, linger: float, due: list[ProducerBatch]) -> float:
         """Put all batches that can be sent now into the list `due`. The caller holds the accumulator's lock.
 
-        The newest batch of the queue can be *open*, so that it still accepts records. While the queue
-        contains older batches, the method does not take the open batch, so that it collects further records. After the
-        method has taken the open batch, this batch accepts no more records.
+        The newest batch of the queue can be *open*: it still accepts records. While the queue contains older batches,
+        the method does not take the open batch, so that this batch collects further records. After the method has taken
+        the open batch, this batch accepts no more records.
 
         Return the time (`time.monotonic()`) at which the next batch can be sent. Return infinity if no time is known,
         for example because the producer must first receive a response.

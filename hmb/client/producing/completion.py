@@ -132,9 +132,7 @@ class BatchCompletion:
         The method gives the batch up in three cases:
 
         - `can_retry` is False, and the error is a KafkaError that is not retriable.
-
         - The transaction must be aborted.
-
         - The delivery timeout of the batch is over. In this case, the method gives up all sealed batches of the
           partition whose delivery timeout is over.
         """

@@ -83,12 +83,10 @@ After a batch fails, the producer sends only one batch of the partition at a tim
 1). This limit ends when the broker has written a batch of the current producer epoch, and no other batch in the
 queue has sequence numbers.
 
-Suppose that five batches are in flight when the connection breaks. The producer sends these five again, one by
-one, before it sends newer batches.
-
-When a connection breaks, the producer does not know which batches in flight the broker has written. It may
-have to send all of them again. The broker recognizes a copy only if the batch is one of the producer's last
-five batches. If the producer sent newer batches first, the broker might not recognize some copies.
+Suppose that five batches are in flight when the connection breaks. The producer does not know which of them the
+broker has written, so it sends these five again, one by one, before it sends newer batches. The broker recognizes
+a copy only if the batch is one of the producer's last five batches. If the producer sent newer batches first, the
+broker might not recognize some copies.
 """
 
 from __future__ import annotations
@@ -262,7 +260,7 @@ def restart_in_new_epoch(batch: ProducerBatch, after: list[ProducerBatch], guara
 
 
 def _have_the_last_sequences(batches: list[ProducerBatch]) -> bool:
-    """Return whether the rejected batches have the last sequence numbers of the partition.
+    """Return whether the rejected batches have the last sequence numbers of the partition, without a gap.
 
     The list `batches` contains the rejected batches, in the order in which the producer has sent them.
 

@@ -15,8 +15,8 @@ second 0, and B joins at second 2. The first wait ends at second 3. Because B ha
 waits again until second 6. No member joins in the second wait, so generation 1 starts at second 6 with A and B.
 
 Here is another example with a delay of 3 s and a rebalance timeout of 10 s. A new member joins during each wait
-of the group. The waits end at seconds 3, 6, 9 and 10. The last wait takes only 1 s, because all waits together
-take at most the rebalance timeout.
+of the group. The waits end at seconds 3, 6, 9 and 10. The last wait takes only 1 s, because the rebalance timeout
+is over at second 10.
 
 Source: KIP-134; Kafka's `group.initial.rebalance.delay.ms`.
 """

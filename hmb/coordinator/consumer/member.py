@@ -9,15 +9,15 @@ confirmed with a heartbeat that it no longer reads the partition.
 
 The module states.py declares the states of a member of a KIP-848 group, and the table of their transitions.
 
+Each target assignment has a number, its epoch. As soon as a member has given up all partitions that are not in a new
+target, the member *enters* the epoch of this target: its *member epoch* becomes equal to this epoch.
+
 For example, in epoch 4 member A owns the partitions {0, 1, 2}, and member B owns none. In the target assignment
 of epoch 5, A owns {0, 1} and B owns {2}. The next lines show the heartbeats and the states of the members:
     B sends a heartbeat    B enters epoch 5, and waits for partition 2 (state UnreleasedPartitions)
     A sends a heartbeat    A stays in epoch 4; the response contains {0, 1} (state UnrevokedPartitions)
     A sends owned={0, 1}   A gives up partition 2, and enters epoch 5 (state Stable)
     B sends a heartbeat    B gets partition 2; the response contains {2} (state Stable)
-
-Each target assignment has a number, its epoch. As soon as a member has given up all partitions that are not in a new
-target, the member *enters* the epoch of this target: its *member epoch* becomes equal to this epoch.
 
 A member sends its member epoch in each heartbeat. If the member epoch is too old, the coordinator rejects the
 heartbeat, and the member must join the group again.

@@ -90,6 +90,7 @@ class JournalPartition:
         # A thread must hold `write_lock` while it writes queued records to the log. After a successful write, the
         # thread keeps `write_lock`, and calls the function `apply` of each written `QueuedRecords`. `apply` can take
         # another lock, for example the lock of `OffsetManager`.
+        #
         # A thread that needs several locks takes the lock of a group first, then `write_lock`, and then the locks of
         # the log.
         self.write_lock = threading.Lock()

@@ -65,10 +65,7 @@ class RecordedSteps:
         self._stored = StoredRecords()
 
     def add(self, *records: KeyAndValue) -> None:
-        """Add records to the current step of the group.
-
-        In a step, the group handles one request, or it acts on the deadlines that have passed.
-        """
+        """Add records to the current step of the group."""
         self._records += records
 
     def replace(self, tombstones: Sequence[KeyAndValue]) -> None:
@@ -79,7 +76,7 @@ class RecordedSteps:
         self._replaced = tombstones
 
     def finish(self) -> None:
-        """Put all records of the current step (one request, or the deadlines that have passed) into one `Write`."""
+        """Put all records of the current step into one `Write`."""
         if self._records:
             records, self._records = [*self._replaced, *self._records], []
             self.writes.append(Write(records, partial(self._written, self._stored.begin(records))))
@@ -118,7 +115,6 @@ class StoredRecords:
     The caller calls `begin` before it writes a change to disk, and `end` after the write.
 
     - `_in_flight` maps the number of a change to the change's records, until `end` is called.
-
     - `_values` maps the key of each record on disk to a pair: the number of the change that wrote the record, and
       the record's value.
 

@@ -29,9 +29,9 @@ class TransactionEntry:
     # logs.
     #
     # While a thread holds this lock, it can append records to a log. Most appends do not wait for the disk. An append
-    # waits for a sync if the setting `flush.messages` requires it, or if the log starts a new segment.
-    # If too many files are open, an append waits until the broker has closed one file. The broker first syncs this file
-    # if it has unsynced bytes.
+    # waits for a sync if the setting `flush.messages` requires it, or if the log starts a new segment. If too many
+    # files are open, an append waits until the broker has closed one file. The broker first syncs this file if it has
+    # unsynced bytes.
     lock: threading.Lock = field(default_factory=threading.Lock)
     transition_ended: threading.Condition = field(init=False)  # wakes the threads that wait for the end of a transition
 

@@ -72,6 +72,7 @@ class Transaction(NamedTuple):
     # The producer's epoch before the last increase by EndTxn (transaction version 2) or by an InitProducerId request
     # that contains an epoch. Other increases, for example after a transaction timeout, set the field to
     # NO_PRODUCER_EPOCH. The journal does not store this field.
+    #
     # For example, InitProducerId increases the epoch from 4 to 5, and the response is lost. The producer repeats the
     # request with epoch 4, and the coordinator accepts it.
     last_epoch: int = NO_PRODUCER_EPOCH
@@ -211,8 +212,7 @@ class Transaction(NamedTuple):
 
         The method raises these errors:
 
-        - CONCURRENT_TRANSACTIONS: the coordinator has made the same decision, but has not written all markers
-          yet.
+        - CONCURRENT_TRANSACTIONS: the coordinator has made the same decision, but has not written all markers yet.
         - INVALID_TXN_STATE: the coordinator has made the opposite decision, or no transaction is open. But with
           transaction version 2 (KIP-890), a producer can abort without an open transaction.
         - INVALID_PRODUCER_ID_MAPPING: the producer id is wrong.

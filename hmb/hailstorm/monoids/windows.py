@@ -11,9 +11,9 @@ is 30 ms:
     Sliding(duration, step)    [0, 60) [30, 90) [60, 120) ...        each time is in 60 / 30 = 2 windows
     Sessions(gap)              a session ends when no value of its key follows within `gap` ms
 
-A stream does not end, so a bolt's map of windows would grow forever. A bolt with the *event-time watermark*
-60 ms expects no more values with event times before 60 ms. When a snapshot begins, the bolt drops the windows
-that end at 60 ms or earlier (the method `expire`).
+A stream does not end, so a bolt's map of windows would grow forever. But a bolt expects no more values with
+event times before its *event-time watermark*. When a snapshot begins, the bolt therefore drops the windows that
+end at the watermark or earlier (the method `expire`). At the watermark 60 ms, it drops the window [0, 60).
 
 The module `hmb.hailstorm.processors.event_time` explains how a bolt computes its watermark, and how a spout
 leaves out most late records.

@@ -108,11 +108,7 @@ class Watermark:
         self._marks = {p: dict.fromkeys(names, NO_TIME) for p, names in upstreams.items()}
 
     def advance(self, payloads: Payloads) -> None:
-        """Store the time marks from `payloads`, and update the watermark.
-
-        The sender of a time mark sends no more tuples with earlier event times. The watermark moves forward to the
-        earliest time mark of all partitions that are not idle. The watermark never moves back.
-        """
+        """Store the time marks from `payloads`, and move the watermark `time` forward if possible."""
         for partition, time in payloads.times.items():
             self._marks[partition][payloads.sender], self._is_known = time, True
         active = [time for time in self.marks().values() if time != IDLE] if payloads.times else []
@@ -123,8 +119,7 @@ class Watermark:
         """Return the minimum of the senders' newest time marks for each partition.
 
         The result is empty if no time marks have arrived. For example, if the newest time marks of two senders
-        are 12:00 and 12:05, the minimum is 12:00. The senders will send no more tuples with event times before
-        12:00.
+        are 12:00 and 12:05, the minimum is 12:00.
         """
         if not self._is_known:
             return {}

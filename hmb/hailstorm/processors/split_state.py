@@ -13,9 +13,9 @@ The state A of the snapshot must not change during the save. The bolt therefore 
 can arrive. The bolt's *low water mark* shows this: no more tuples from records below its offsets will arrive.
 For each partition, the mark must reach the offset in the snapshot's clock.
 
-A bolt with windows counts late tuples. A tuple is late if all its windows are already closed. Suppose that
-the bolt has counted 3 late tuples, and begins to save a snapshot. The snapshot then contains the number 3.
-During the save, a second counter counts new late tuples.
+A bolt with windows counts late tuples. A tuple is late if all its windows are already closed. A snapshot
+contains the number of its own late tuples. During the save, a second counter counts new late tuples, because
+they do not belong to the snapshot.
 
 A bolt with windows drops old windows. It remembers an event time, and has dropped all windows that end at or before
 this time. A snapshot also contains this event time. The bolt drops windows only when a snapshot begins, so the event

@@ -6,11 +6,9 @@ run. `reason` is the file descriptor of a pipe, through which the process can re
      "store": "/path/of/snapshots", "settings": {...}, "reason": 5}
 
 When the topology has ended, a worker process ends with exit code 0. If a processor crashes, its worker process
-writes the reason into the pipe, and ends with exit code 1. The parent process then starts a
-new worker.
+writes the reason into the pipe, and ends with exit code 1. The parent process then starts a new worker.
 
 When the parent process ends, the standard input of each worker process is closed, and the worker process ends.
-
 The standard output belongs to the user's code, for example a sink that prints.
 """
 

@@ -182,8 +182,7 @@ class ProcessorThread(threading.Thread):
             raise HailstormError(self._failure)
         if self._participant.machine is None and master.completed is not None and self._processor.holds_outputs:
             raise HailstormError(
-                f"{name} crashed after the last snapshot. If outputs are missing, the topology writes them at its next "
-                "start"
+                f"{name} crashed after the last snapshot, but the topology writes any missing outputs at its next start"
             )
         try:
             self._participant.observe(master)

@@ -32,8 +32,7 @@ class TaskOffset(Struct):
 
     A task stores each change of its state in changelog partitions. To restore the state, the task reads these
     partitions. In `task_offsets`, the sum shows how far the task has read. In `task_end_offsets`, the sum shows
-    where the partitions end. For example, if the sums are 700 and 1000, the task must still read
-    300 offsets.
+    where the partitions end. For example, if the sums are 700 and 1000, the task must still read 300 offsets.
     """
 
     subtopology_id: str = t.string()

@@ -32,7 +32,7 @@ from hmb.records.varint import read_varint
 # byte 10 means a key of 5 bytes. _KEY_END[10] is 6: one byte for the length, and 5 bytes for the key.
 #
 # If the key is missing or has more than 63 bytes, the first byte contains the bit 0x01 or 0x80. _KEY_END then contains
-# a very large number, and `plain_keys` returns None.
+# a very large number. The key would end after its record, so `plain_keys` returns None.
 _KEY_END = tuple(INT64_MAX >> 1 if byte & 0x81 else (byte >> 1) + 1 for byte in range(256))
 _MAX_RECORDS = 1 << 13  # maximum number of records in a batch; the offset deltas then have at most two bytes
 # The lowest bit of a varint is the sign. An offset delta n is never negative, so its varint contains the number 2n. For

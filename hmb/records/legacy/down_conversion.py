@@ -133,8 +133,8 @@ class DownConversion:
     def _measure_run(self, run: _Run, room: int) -> int:
         """Add the sizes of a run's messages (see `_Run`) to `self.size`, until a message does not fit.
 
-        The number `room` says how many bytes of the response are free. Return this number after the run's last message,
-        or -1 if a message does not fit.
+        `room` is the number of free bytes in the response. Return the number of free bytes after the run's last
+        message, or -1 if a message does not fit.
 
         The first message of a response always fits. Any other message must meet two conditions:
 
@@ -151,8 +151,9 @@ class DownConversion:
     def _sizes(self, run: _Run) -> Iterator[tuple[int, int]]:
         """Yield two numbers for each message: its size in the response and its cost, both in bytes.
 
-        For example, a record has 30 bytes of headers, and becomes a message of 100 bytes without headers. Its size is
-        100, and its cost is 130. The cost includes the headers, because the broker must decompress them.
+        The cost is the size plus the bytes of the headers that the conversion removes. These headers count, because the
+        broker must decompress them. For example, a record has 30 bytes of headers, and becomes a message of 100 bytes
+        without headers. Its cost is 130.
 
         If the broker sends a message unchanged, the cost is equal to the size.
         """

@@ -22,14 +22,13 @@ of the query matters:
 - Batch query: the rows of the finished tasks stay in the topic. If a user starts the query again, Spark does not
   know about the first attempt, and writes all rows again.
 
-A streaming query with `Trigger.AvailableNow` can replace a batch query: it ends when it has processed all
-available records. If it restarts with `exactlyOnce=true`, it writes no row twice.
+To avoid such duplicates, use a streaming query with `Trigger.AvailableNow` instead of a batch query. Like a
+batch query, it ends when it has processed all available records.
 
 At its start, a batch query asks the broker for metadata. If no broker answers, the address is probably wrong,
 so the query fails immediately.
 
 If the broker stops while a query runs, each task waits for the broker:
-
 - To queue a row or commit a transaction, a task waits at most kafka.max.block.ms (60 s by default).
 - To deliver queued rows, a task waits at most kafka.delivery.timeout.ms (120 s by default).
 

@@ -14,8 +14,8 @@ If the broker crashes during a swap of segments, the names of the files show at 
   incomplete. The broker removes these files, and the log keeps the old segments.
 
 To remove the old segments after a crash, the broker must know which segments are old. So before each swap, the
-broker writes the offset range of the old segments into the manifest (a file with a list of all segments). For
-example, the range is 0 to 299. All segments that begin at one of these offsets are old.
+broker writes the offset range of the old segments into the manifest (a file with a list of all segments). All
+segments that begin in this range, for example at an offset from 0 to 299, are old.
 
 If the manifest does not contain the range, the broker uses the offset range of the new segment.
 

@@ -78,10 +78,8 @@ class SyncedOffsets(NamedTuple):
     - `synced_to`: the broker had synced all records below this offset. Later records may never have reached the
       disk, so the log ends before the first damage in them. None means that the whole segment is synced, but its last
       offset is unknown.
-
     - `may_continue`: whether the segment may contain batches at or above `synced_to`. This is True only for the
       last segment of a log.
-
     - `expected_end`: the segment should end at this offset or a greater one. If it ends at a lower offset, its
       last records are lost.
     """
@@ -394,7 +392,6 @@ def report(segment: Segment, hole: Hole) -> None:
                        where, hole.next_offset)  # fmt: skip
     else:
         LOGGER.error("%s; the broker cuts off the rest, which contains whole batches; the segment ends at offset %d. "
-                     "The removed bytes are kept in the file %s. To read this file with "
-                     "hmb dump-log, copy the file to another directory under the name 0.log. "
-                     "Delete the file when you do not need it any more",
+                     "The removed bytes are kept in the file %s. To read this file with hmb dump-log, copy the file "
+                     "to another directory under the name 0.log. Delete the file when you do not need it any more",
                      where, hole.next_offset, tails.keep(segment.path, hole.position))  # fmt: skip

@@ -232,8 +232,7 @@ class Manifest:
         """Replace the content of several state files, and update the manifest. Raises OSError.
 
         The method first writes lines to the manifest: the caller's lines (`also`), and for each file the old and the
-        new checksum. It then replaces each file in one step. If `sync` is False, a power cut can bring the old contents
-        back.
+        new checksum. It then replaces each file in one step. Without `sync`, a power cut can restore the old contents.
         """
         new = {self._name(path): FileEntry.of(content) for path, content in contents.items()}
         old = {name: self._files.get(name, (None,))[0] for name in new}

@@ -214,12 +214,8 @@ class Faults:
         fault = self._find(request, context)
         if fault is None:
             return handler(request, context)
-        LOGGER.info(
-            "a fault applies to the %s request of the client %r: %s",
-            fault.api.name,
-            context.header.client_id,
-            fault.effect,
-        )
+        LOGGER.info("a fault applies to the %s request of the client %r: %s",
+                    fault.api.name, context.header.client_id, fault.effect)  # fmt: skip
         if fault.delay:
             context.broker.stop.requested.wait(fault.delay)  # If the broker stops, the wait ends early.
         if fault.cut == "before":

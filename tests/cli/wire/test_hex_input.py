@@ -106,7 +106,7 @@ def test_an_offset_of_0_begins_another_piece() -> None:
         ("00 01\n02 0g", "line 2: 'g' is not a hexadecimal digit"),
         (XXD.replace("00000010:", "00000040:"), "line 2: offset 40 follows 10: rows are missing"),
         ("0000000 0000 2b00 0300\n0000006\n", "words of several bytes, not single bytes"),
-        ("00000000  00 00  |..|\n*\nffffffffffff\n", r"line 3: .* `\*` cannot stand for rows .* offset ffffffffffff"),
+        ("00000000  00 00  |..|\n*\nffffffffffff\n", r"line 3: the line `\*` cannot stand for rows up to offset f{12}"),
         ("00000100: 00 00\n*\n000000f0: 00 01\n", r"line 3: the line `\*` cannot stand for rows up to offset f0$"),
     ],
 )

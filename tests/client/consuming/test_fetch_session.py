@@ -155,7 +155,7 @@ def answer(broker: FetchSessions, part: FetchRequestData, now: Wanted) -> FetchR
 
 @pytest.fixture
 def sent(monkeypatch: pytest.MonkeyPatch) -> list[FetchRequest]:
-    """Return a list. During the test, each Fetch request that a client sends is appended to the list."""
+    """Return a list that collects the Fetch requests that clients send during the test."""
     found: list[FetchRequest] = []
     post = Connection.post
 

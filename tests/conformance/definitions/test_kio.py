@@ -1,7 +1,7 @@
 """Compares the bytes of every message with those of `kio`, an independent codec generated from Kafka's definitions.
 
-For some fields, kio uses Python types where the protocol has numbers. The function `plain` converts such values back.
-For example, a duration becomes a number of milliseconds, and a missing point in time becomes -1. A missing topic id
+For some fields, kio uses Python types that the protocol does not have. The function `plain` converts such values back.
+For example, a duration becomes a number of milliseconds, a missing point in time becomes -1, and a missing topic id
 becomes an id of zeros.
 """
 

@@ -124,8 +124,8 @@ class Copier(threading.Thread):
         """Check the records that consumers with read_committed see, and return their number.
 
         Each transaction must be complete. If `is_over` is False, this thread continues to copy during the check. The
-        consumer can then read only a part of a transaction in progress, because it reads the partitions separately. So
-        the newest transaction and later ones need not be complete.
+        check then does not require complete copies of the newest transaction and later ones: the consumer reads the
+        partitions one after the other, so it may see only a part of these transactions.
         """
         present = self.transaction + 1 if is_over else self.transaction
         committed = {transaction for transaction in self.committed.copy() if transaction < present}

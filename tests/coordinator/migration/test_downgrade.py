@@ -127,9 +127,8 @@ def test_after_a_failed_write_of_a_downgrade_an_upgrade_deletes_all_records_of_t
 def test_a_downgrade_deletes_the_records_of_a_member_whose_removal_could_not_be_written() -> None:
     """The member eve leaves the group while the broker writes the removal of the member zoe.
 
-    No KIP-848 member is left, so the group becomes classic. Then the write for zoe fails.
-
-    Before a bug was fixed, the downgrade did not delete the records of zoe, because zoe was no longer a member.
+    No KIP-848 member is left, so the group becomes classic. Then the write for zoe fails. Before a bug was fixed, the
+    downgrade did not delete the records of zoe, because zoe was no longer a member.
     """
     driver, ada, bob = settled()
     driver.beat("zoe")
@@ -143,8 +142,8 @@ def test_a_downgrade_deletes_the_records_of_a_member_whose_removal_could_not_be_
 def test_after_two_failed_writes_the_next_group_deletes_the_records_of_the_first_one() -> None:
     """The writes of a downgrade and of a later upgrade fail, so the records of the first KIP-848 group stay on disk.
 
-    Then the client tom joins with the classic protocol. The new classic group must delete these records. Before a
-    bug was fixed, the records stayed on disk.
+    Then the client tom joins with the classic protocol. The new classic group must delete these records. Before a bug
+    was fixed, the records stayed on disk.
     """
     driver, _, _ = settled()
     driver.fails = True

@@ -161,7 +161,7 @@ def test_malformed_metadata_of_a_preferred_protocol_forbids_an_upgrade() -> None
     """If the metadata of a member's preferred protocol is malformed, the coordinator refuses an upgrade.
 
     In this test, the metadata of the group's protocol "range" is valid, but a member prefers the protocol "own". After
-    an upgrade, the coordinator would decode the metadata of "own" for each SyncGroup.
+    an upgrade, the coordinator would decode the metadata of "own" for each SyncGroup and for a downgrade.
     """
     driver = MigrationDriver()
     ada, bob = ClassicClient("ada"), ClassicClient("bob")

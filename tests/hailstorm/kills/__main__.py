@@ -13,7 +13,7 @@ from tests.hailstorm.kills.runs import Figures, quiet, run
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description="Run a topology with random kills, and compare with the batch answer.")
+    parser = argparse.ArgumentParser(description="Run a topology with random kills, and compare it with a batch job.")
     parser.add_argument("--runs", type=int, default=20)
     parser.add_argument("--seed", type=int, default=0, help="the seed of the first run (default: 0)")
     parser.add_argument(
@@ -33,7 +33,7 @@ def main() -> int:
             flush=True,
         )
     victims = Counter(victim for figures in done for victim in figures.kills)
-    print(f"{len(done)} runs, each equal to the batch answer: {sum(victims.values())} kills ({dict(victims)})")
+    print(f"{len(done)} runs, each equal to the result of a batch job: {sum(victims.values())} kills ({dict(victims)})")
     print(
         f"{sum(it.snapshots for it in done)} snapshots, {sum(it.written_again for it in done)} outputs replayed, "
         f"{sum(it.epochs for it in done)} epochs, median {statistics.median(it.seconds for it in done):.1f} s a run"

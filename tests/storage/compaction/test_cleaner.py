@@ -39,8 +39,8 @@ def test_after_a_failed_swap_the_next_round_keeps_the_new_segment(
 ) -> None:
     """If the cleaner cannot rename a segment's file, the next round does not delete the compacted records.
 
-    Before a bug was fixed, the compacted segment kept its temporary name, which ends with `.swap`. The next round
-    gave a second file this name, and then deleted the file.
+    Before a bug was fixed, the compacted segment kept its temporary name, which ends with `.swap`. The next round gave
+    a second file this name, and then deleted the file.
     """
     logs, cleaner = opened(tmp_path)
     log = logs.create(NAME, CONFIG, uuid4())

@@ -34,7 +34,7 @@ def damages(path: Path, *, verify: bool = True) -> list[str]:
 
 @pytest.mark.parametrize("verify", [True, False])
 def test_a_cut_names_the_first_few_entries_and_how_many_there_are(partition: Path, *, verify: bool) -> None:
-    """If the log is cut, the dump names a few index entries without a batch, and the number of further entries.
+    """If the log is cut, the dump names the first few index entries without a batch, and the number of the others.
 
     Before a bug was fixed, the dump printed one line for each index entry without a batch.
     """

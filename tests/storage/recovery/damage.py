@@ -138,10 +138,8 @@ def side_files(directory: Path) -> list[Path]:
 def run(name: str, flip_count: int, cut_step: int = 1) -> tuple[int, int, int]:
     """Recover many damaged copies of a log in the format `name`, and check which batches recovery keeps.
 
-    If `cut_step` is 3, the cut copies have 0, 3, 6, ... bytes. `flip_count` is the number of changed copies.
-
-    Return the numbers of cut copies, of changed copies, and of `.cut` files. Recovery saves damaged bytes in these
-    files.
+    The length of each cut copy is a multiple of `cut_step`, and `flip_count` is the number of changed copies. Return
+    the numbers of cut copies, of changed copies, and of the `.cut` files in which recovery saved damaged bytes.
     """
     with tempfile.TemporaryDirectory(dir=MEMORY) as temporary:
         directory, done, kept_files = Path(temporary), [0, 0], 0

@@ -111,8 +111,8 @@ class Authorizer:
     def may_remember(self) -> bool:
         """Whether the function `guard_produce` may add a client and a topic to the set `writable`.
 
-        The client may write to this topic. For later Produce requests of this client to this topic, `guard_produce`
-        skips the check of the ACLs.
+        `guard_produce` adds them if the client is allowed to write to the topic. For later Produce requests of this
+        client to this topic, it skips the check of the ACLs.
 
         The value is False if `writable` contains MAX_DECISIONS or more items.
 

@@ -70,8 +70,7 @@ REFUSED_PARTITION_ERRORS = frozenset(
 # items, for example of the topics. It sets the error code of the whole response only for the errors in
 # WHOLE_RESPONSE_ERRORS.
 WITHOUT_WHOLE = (ApiKey.FETCH, ApiKey.METADATA)
-# This dict replaces @cache, like the dicts in identities.py. The reason is mypy: it reports an error if a function with
-# @cache gets an argument of the type `type[Struct]`.
+# This dict replaces @cache. The comment about the dicts in identities.py explains the reason.
 _ERROR_ARRAYS: dict[tuple[type[Struct], int], Mapping[str, type[Struct]]] = {}  # the results of `_error_arrays`
 
 

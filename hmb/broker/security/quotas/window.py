@@ -1,7 +1,7 @@
 """The classes `RateWindow` and `TokenBucket` compute how long clients wait after they exceed a quota.
 
-`RateWindow` and `TokenBucket` are pure state machines: the caller passes the present time in ms. This module contains
-no lock, no thread and no clock.
+Both classes are pure state machines: the caller passes the present time in ms. This module contains no lock, no thread
+and no clock.
 
 *The sliding window.* A quota of 1,000 bytes/s limits a client's average rate. The broker counts bytes in
 *samples* of one second (`quota.window.size.seconds`), and computes the average of the last 11 samples
@@ -78,8 +78,8 @@ class RateWindow:
          0.5 s   7,000         15,000          15 s         10.5 s   4.5 s
         12.0 s   1,000          1,000           1 s         10.0 s   0
 
-    At 0.0 s, the first sample has just begun, and ten samples have not begun. The covered time is therefore 0 s +
-    10 * 1 s = 10.0 s.
+    At 0.0 s, the first sample has just begun, and ten samples have not begun. The covered time is therefore
+    0 s + 10 * 1 s = 10.0 s.
 
     At 12.0 s, the window has forgotten the first sample, because its last value (at 0.5 s) is more than 11 s old.
 
