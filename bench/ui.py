@@ -65,7 +65,7 @@ WATCHED = 10.0  # seconds for which the benchmark counts the changes of the page
 SCRAPES = 15  # the number of requests for /metrics
 
 
-# The keys are the names of the measured numbers. Each value contains the number's label in the table, and its limit.
+# The keys name the measured numbers. The values contain a label and a limit (a maximum, or with `is_least` a minimum).
 GOALS = {
     "first_drawing_ms": FigureGoal("first drawing, ms", 1_000),
     "changes_per_second": FigureGoal("changes a second", 5, is_least=True),
@@ -229,8 +229,8 @@ def reader(url: str) -> Iterator[None]:
             yield
         finally:
             stop.set()
-            # The thread checks `stop` after each read. No read takes longer than about five seconds, because the
-            # broker sends at least one line every five seconds.
+            # This call waits for about five seconds at most. The thread checks `stop` after each read, and the broker
+            # sends at least one line every five seconds.
             thread.join()
 
 

@@ -193,9 +193,8 @@ def run_controlled(
     from .shared.control import control_port, end_with_parent
 
     handlers = dict(HANDLERS)
-    # `control_port` starts threads, and a new thread inherits the blocked signals of the thread that starts it. So
-    # block the signals before `control_port` is called. The function `run` also blocks them, but that is too late for
-    # the threads of `control_port`.
+    # A new thread inherits the blocked signals of the thread that starts it, and `control_port` starts threads. So
+    # block the signals before the call of `control_port`. The function `run` blocks them too late for these threads.
     with _blocked(STOP_SIGNALS), control_port(handlers, faults) as control:
         if ends_with_parent:
             end_with_parent()
@@ -224,13 +223,12 @@ def run(
     sys.setswitchinterval(SWITCH_INTERVAL)
     use_one_arena()
     stop_signals = STOP_SIGNALS
-    # `nohup` makes the broker ignore SIGHUP. The broker then continues to run after its terminal is closed.
+    # If the user has started the broker with `nohup`, SIGHUP (a closed terminal) must not stop the broker.
     if signal.getsignal(signal.SIGHUP) is signal.SIG_IGN:
         stop_signals = STOP_SIGNALS - {signal.SIGHUP}
-    # A blocked signal waits until sigwait() below receives it. Block the signals before any thread starts, because each
-    # new thread then blocks them too. Do not use a signal handler that sets an Event, because the main thread could
-    # wait forever. Python could run the handler inside Event.wait(), which holds a lock. The handler would wait for the
-    # same lock.
+    # A blocked signal waits until sigwait() below receives it. Block the signals before any thread starts, because new
+    # threads inherit the blocked signals. Do not use a signal handler that sets an Event. Python could run the handler
+    # inside Event.wait(), which holds the Event's lock. The handler would then wait for this lock forever.
     with _blocked(stop_signals):
         try:
             clock = None if control is None else control.clock.functions

@@ -68,15 +68,13 @@ complete -o nosort -F %(complete_func)s %(prog_name)s
         line = os.environ["HMB_LINE"]
         words = split_arg_string(line)[1:]
         incomplete = "" if line.endswith((" ", "\t")) or not words else words.pop()
-        # When bash completes a word, it keeps the beginning of the word, up to the last colon or equals sign. For
-        # example, it keeps `localhost:` of the word `localhost:90`. `_kept` is the number of characters that bash
-        # keeps.
+        # Bash replaces only the part of a word after its last colon or equals sign. `_kept` is the number of characters
+        # that bash keeps. For `localhost:90`, bash keeps the 10 characters `localhost:`.
         self._kept = max(incomplete.rfind(":"), incomplete.rfind("=")) + 1
         if incomplete.startswith("--"):
-            # For example, the user completes `--option=localhost:90`. Bash keeps the 19 characters
-            # `--option=localhost:`. Click returns only the value, such as `localhost:9092`, without the 9 characters
-            # `--option=`. `format_completion` must therefore remove 19 - 9 = 10 characters from this value: the text
-            # `localhost:`.
+            # Click returns only the value of an option, so do not count the characters of `--option=`. For example, the
+            # user completes `--option=localhost:90`. Bash keeps the 19 characters `--option=localhost:`. The first 9 of
+            # them are `--option=`, so 19 - 9 = 10 belong to the value.
             self._kept = max(self._kept - incomplete.find("=") - 1, 0)
         return words, incomplete
 

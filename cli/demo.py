@@ -40,7 +40,7 @@ PARTITIONS = 3
 BATCH_SIZE = 4096  # bytes; the batches are small, so that each index has several entries
 TOPIC_CONFIG = {
     "segment.bytes": str(256 * 1024),
-    # 20 years in ms. With the default (a week), the demo would create a segment for each week of its six years of data.
+    # With the default (a week), the demo would start a segment for each week of its six years of data. So set 20 years.
     "segment.ms": str(20 * 365 * 24 * 3600 * 1000),
     "retention.ms": "-1",  # The records are years old. By default, the broker would delete them.
 }

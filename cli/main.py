@@ -61,8 +61,8 @@ class MainGroup(LazyGroup):
     """The group of all commands. If a command raises an error, the group prints one line and ends the process."""
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        # An unknown command is an error, except when the user presses Tab to complete a command line. The name may be
-        # unfinished at this moment. click sets `resilient_parsing` while it looks for completions.
+        # After the user presses Tab, the name of the command can be unfinished. So an unknown name is then not an
+        # error. click sets `resilient_parsing` when it looks for completions.
         if cmd_name not in COMMANDS and not ctx.resilient_parsing:
             ctx.fail(f"No such command {cmd_name!r}; {did_you_mean(cmd_name, COMMANDS)}")
         return super().get_command(ctx, cmd_name)

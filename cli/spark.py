@@ -23,10 +23,10 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-# This expression finds the line with the name and the message of the exception in the traceback of a Spark worker.
+# In a Spark worker's traceback, this expression finds the exception's name (without its module) and its message.
 CAUSE = re.compile(r"^(?:[a-z_]\w*\.)*([A-Z]\w*(?:Error|Failed)): (.+)$", re.MULTILINE)
-# This expression finds the causes of a Java exception. The last cause is the root cause, for example "IOException: No
-# space left on device".
+# Java prints a line "Caused by: ..." for each cause of an exception. The last line names the real problem, for example
+# "IOException: No space left on device".
 JAVA_CAUSE = re.compile(r"^Caused by: (?:\w+\.)+([\w$]+: .+)$", re.MULTILINE)
 
 

@@ -313,9 +313,8 @@ number of batches whose responses have not arrived. Its field `window` is the la
 
 from importlib import import_module
 
-# Type checkers treat a variable with the name TYPE_CHECKING as true, so they read the imports below. Python skips these
-# imports, so `import hmb` is fast. The module does not import TYPE_CHECKING from `typing`, because importing `typing`
-# takes 3 ms.
+# Type checkers treat TYPE_CHECKING as true, and read the imports below. Python skips these imports, so that `import
+# hmb` is fast. Importing TYPE_CHECKING from the module `typing` would take 3 ms.
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from hmb.broker.config.keys import ConfigError

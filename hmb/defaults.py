@@ -13,12 +13,12 @@ DEFAULT_SERVER = f"{DEFAULT_HOST}:{DEFAULT_PORT}"
 DEFAULT_DATA_DIR = "hmb-data"
 DEFAULT_UI_PORT = 9080
 STATE_FILE = "state-address.json"  # a file in the data directory with the URLs of the broker's state and web page
-# This file in the data directory contains a secret text, the token. The token is part of the links to the broker's
-# state and to its web page. The broker uses the same token after a restart, so an open page still works.
+# This file in the data directory contains a secret text, the token. The links to the broker's state and web page
+# contain the token. A restarted broker uses the old token, so these links still work.
 TOKEN_FILE = "state-token"
 SERVERS_VARIABLE = "HMB_BOOTSTRAP_SERVERS"  # the environment variable with the addresses that commands connect to
 
-# Paths of the broker's HTTP servers. Commands of `hmb` send requests to them.
+# Commands of `hmb` send HTTP requests to these paths.
 SLOWEST_REQUESTS_PATH = "/slowest-requests"
 HEALTH_PATH = "/healthz"
 FAULTS_PATH, REQUESTS_PATH, CORRUPT_PATH = "/faults", "/requests", "/corrupt"
@@ -38,15 +38,15 @@ CUTS: tuple[Cut, ...] = get_args(Cut)
 DiskFaultKind = Literal["full", "failing", "slow"]  # the simulated faults of a disk
 DISK_FAULT_KINDS: tuple[DiskFaultKind, ...] = get_args(DiskFaultKind)
 
-# A session of Hailstorm's registry ends if no heartbeat arrives for this time (seconds). The time is long enough for a
-# busy process, which may send its heartbeats late.
+# A session in Hailstorm's registry ends if the client sends nothing for this time (seconds). The limit is long, because
+# a busy process can send its heartbeats late.
 REGISTRY_SESSION_TIMEOUT = 5.0
 GRACE_PERIOD = 1.0  # how long (s) records flow between two snapshots of a Hailstorm topology
-# HMB adds this text to a message about an unexpected exception.
+# HMB adds this text to the message about an unexpected exception, so that the user reports the exception.
 BUG = "this is a bug in HMB: report this message and the traceback to HMB's developers"
 LONGEST_WAIT = 60.0  # seconds; a waiting thread checks its condition after this time, even if no thread has woken it
 
-# The names of the SCRAM mechanisms (hmb/security/scram.py).
+# Kafka numbers the SCRAM mechanisms from 1, in this order (hmb/security/scram.py).
 SCRAM_NAMES = ("SCRAM-SHA-256", "SCRAM-SHA-512")
-# The smallest and the largest number of iterations: how many times SCRAM may hash a password.
+# The smallest and the largest number of times (both included) that Kafka's brokers let SCRAM hash a password.
 SCRAM_ITERATIONS = (4096, 16384)

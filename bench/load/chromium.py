@@ -159,8 +159,8 @@ def browser() -> Iterator[ChromiumTab]:
     reads_commands, commands = os.pipe()
     answers, writes_answers = os.pipe()
     with tempfile.TemporaryDirectory(prefix="hmb-chromium-", ignore_cleanup_errors=True) as profile:
-        # Chromium expects its two pipes at the file descriptors 3 and 4. The shell therefore copies them to these
-        # descriptors.
+        # Chromium reads its commands from descriptor 3, and writes its answers to descriptor 4. Python passes the two
+        # pipes under other numbers, so the shell copies them.
         script = f'exec "$@" 3<&{reads_commands} 4>&{writes_answers}'
         arguments = ["bash", "-c", script, "chromium", CHROMIUM, *OPTIONS, f"--user-data-dir={profile}"]
         process = subprocess.Popen(

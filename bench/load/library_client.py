@@ -350,7 +350,7 @@ def consume(task: Task, read: Callable[[Task], Iterator[tuple[int, int]]]) -> tu
             break
     else:
         sys.exit(f"read {records} records with {size} bytes, {first} in the first batch; expected {task.records}")
-    # The topic can contain one short record: a producer sends FIRST (5 bytes) before its measurement starts.
+    # The check allows one short record, because a producer sends FIRST (5 bytes) before its measurement starts.
     if size < (task.records - 1) * task.size:
         sys.exit(f"read {records} records with {size} bytes; expected {task.size} bytes each")
     return records - first, elapsed

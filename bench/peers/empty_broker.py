@@ -27,9 +27,8 @@ from hmb.protocol.api_keys import ApiKey
 from .hmb_broker import Hmb
 
 PRODUCE = ApiKey.PRODUCE.to_bytes(2)
-# A response begins with int32 size and int32 correlation_id. The server has already removed the size of a request, so a
-# request begins with int16 api_key, int16 api_version and int32 correlation_id. In both cases, 4 bytes precede the
-# correlation id.
+# In a request and in a response, 4 other bytes precede the correlation id. A response begins with its size (int32). A
+# request begins with API key and API version (int16 each), because the server has already removed its size.
 CORRELATION_ID = slice(4, 8)
 
 

@@ -33,7 +33,7 @@ def resident_bytes(pid: int, field: str = "VmRSS") -> int:
     Raises OSError if the process has ended.
     """
     lines = Path(f"/proc/{pid}/status").read_text().splitlines()
-    # The status of a zombie process has no line for this field, so the result is 0.
+    # A zombie (an ended process before its parent calls `wait`) has no such line, so the result is 0.
     return sum(int(line.split()[1]) * 1024 for line in lines if line.startswith(f"{field}:"))
 
 

@@ -85,8 +85,8 @@ def _draw_dots(panel: Axes, label: str, names: Sequence[str], cells: Sequence[Ma
     for number, name in enumerate(names):
         shift = (number - (len(names) - 1) / 2) * 0.8 / len(names)
         points = {cell + shift: values[name] for cell, values in enumerate(cells) if name in values}
-        # Each contestant (for example HMB or Kafka) gets a color and a marker. There are only eight colors, so the
-        # ninth contestant gets the color of the first one again, but another marker.
+        # There are only eight colors, so the ninth broker or client gets the first color again. The summand `number //
+        # len(COLORS)` gives it a different marker (symbol) than the first one.
         marker = MARKERS[(number + number // len(COLORS)) % len(MARKERS)]
         style: dict[str, Any] = {"color": COLORS[number % len(COLORS)], "marker": marker}
         medians = [each.median for each in points.values()]

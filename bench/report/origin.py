@@ -92,8 +92,8 @@ def newest_files() -> list[Path]:
     return []
 
 
-# Most suites have their module in the folder `scenarios`. This table contains all other suites: name of the suite ->
-# its module in `hmb.bench`.
+# By default, the module of a suite (benchmark) is in the folder `scenarios`. This table maps the name of each other
+# suite to its module in `hmb.bench`.
 MODULES = {
     "thesis": "thesis.suite",
     "hailstorm": "streams.hailstorm",

@@ -166,8 +166,8 @@ class SampleView:
             heading += [column.label, f"over {reference}"] if column.compare and reference else [column.label]
         rows = [heading]
         for cell, contestants in cells.items():
-            # The variable `cell` is the name of a task, and the table has one row for each broker or client that ran
-            # the task. Only the first row of the task shows the name.
+            # The table has one row for each broker or client that ran the task `cell`. Only the first of these rows
+            # shows the name of the task.
             shown = cell
             for name, runs in contestants.items():
                 row = [shown, name]

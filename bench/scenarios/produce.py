@@ -41,7 +41,7 @@ from ..report.samples import Sample
 from ..report.view import Column, SampleView
 from ..thesis.cells import CELLS, cells_option
 
-# A workload for the warm-up. After many small requests, Kafka's JVM has compiled its code, and Kafka is faster.
+# In the warm-up, many small requests make Kafka's JVM compile its code. Kafka is then faster in the measurement.
 SMALL_REQUESTS = Workload(100, 195, 20_000)
 RATE = Column("records_per_second", "records/s", compare=True, more_is_better=True)
 BROKER_CPU = Column("broker_cpu_seconds", "broker CPU, us/record", 1e6, "records", spread=False, compare=True, digits=2)

@@ -42,8 +42,8 @@ if TYPE_CHECKING:
 TLS, LOGIN, ACL = "security TLS", "security login", "security ACLs"
 LOGIN_CPU = "broker_cpu_ms"
 ROUNDS = 5
-# A run with ACLs sends each record in a batch of its own, so it takes longer for each record than a run over TLS. It
-# therefore sends only --num-records / 10 records. The default is 1,000,000 / 10 = 100,000 records.
+# In a run with ACLs, each record is a batch of its own, so a record takes longer than over TLS. A run with ACLs
+# therefore sends only --num-records / 10 records, by default 1,000,000 / 10 = 100,000.
 RECORDS_FOR_SMALL_BATCH = 10
 WARM_UP_LOGINS = 50
 GOALS = {

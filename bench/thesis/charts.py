@@ -30,14 +30,14 @@ SCENARIOS = {1: "1: Kafka to Kafka", 2: "2: Kafka to HMB", 3: "3: HMB to Kafka",
 STYLES: dict[int, dict[str, Any]] = {
     1: {"color": "#444444", "marker": "o", "linestyle": "-"},
     2: {"color": "#0072b2", "marker": "s", "linestyle": "-"},
-    # Some rates of scenarios 3 and 4 are equal, so one curve covers the other. Draw the dashed curve last. A reader can
-    # then see the solid curve through the gaps of the dashed curve.
+    # Some rates of scenarios 3 and 4 are equal, so the curve of scenario 3 covers the curve of scenario 4. The curve of
+    # scenario 3 is dashed, and a reader sees the solid curve through its gaps.
     3: {"color": "#d55e00", "marker": "^", "linestyle": "--", "zorder": 3},
     4: {"color": "#009e73", "marker": "D", "linestyle": "-"},
 }
 BENCHMARKS = {"batch": BATCH_SIZE_BENCHMARK, "message": MESSAGE_SIZE_BENCHMARK}
 LABELS = {"batch": "batch size (bytes), messages of 100 B", "message": "message size (bytes), batches of 12,800 B"}
-# For a Kafka release and a scenario number, `Rates` contains each workload's measured rates (MB/s on the network).
+# The keys are pairs (Kafka release, scenario). The values map each workload to its rates (MB/s on the network).
 Rates = Mapping[tuple[str, int], Mapping[Cell, Distribution]]
 
 

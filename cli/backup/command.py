@@ -79,9 +79,9 @@ def _back_up(admin: Admin, backup: NewBackup, names: list[str]) -> list[dict[str
     now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
     contents = BackupContents(admin.describe_cluster().cluster_id, now)
     partitions = chosen_partitions(admin, [(name, None) for name in names])
-    # The committed offsets are read before the ends of the partitions, so that a backup never contains a committed
-    # offset above its last record. Suppose that the command read the ends first, for example 100. A group could then
-    # read new records and commit offset 105, and the backup would contain 105 without the records 100 to 104.
+    # Read the committed offsets before the end offsets. Suppose that the command read the end offset 100 first. A group
+    # could then read new records and commit offset 105. The backup would contain the committed offset 105, but not the
+    # records 100 to 104.
     contents.groups, contents.share_groups = _committed(admin, set(partitions)), _start_offsets(admin, set(partitions))
     starts, ends = _offsets(admin, partitions, "earliest"), _offsets(admin, partitions, "latest")
     rows = []

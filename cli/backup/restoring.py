@@ -95,7 +95,7 @@ def _create(admin: Admin, topics: Mapping[str, SavedTopic]) -> None:
     for result in admin.create_topics(new).values():
         raised(result)
     partitions = [TopicPartition(name, it.partition) for name, topic in topics.items() for it in topic.partitions]
-    # The method `list_offsets` waits until each partition has a leader.
+    # The restore needs a leader for each new partition. The method `list_offsets` waits for these leaders.
     for listed in admin.list_offsets(dict.fromkeys(partitions, "latest")).values():
         raised(listed)
 

@@ -145,7 +145,6 @@ def _begin_round() -> None:
     click.echo(time.strftime("%Y-%m-%d %H:%M:%S"))
 
 
-# The following functions collect the fields of a group for the JSON output.
 
 
 def _collect(admin: Admin, name: str, offsets: bool, times: bool, trend: Trend | None) -> dict[str, Any]:

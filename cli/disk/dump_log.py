@@ -125,7 +125,7 @@ def _print(entry: Entry, verify: bool, as_json: bool) -> None:
 
     is_unknown = entry.kind == "unknown_file"
     is_complaint = is_unknown or entry.kind in ("damage", "finding")
-    # A log has many entries. click.echo would flush the output after each of them, but sys.stdout.write does not.
+    # click.echo would flush the output after each line of a long dump. So use sys.stdout.write, which does not.
     if as_json:
         sys.stdout.write(to_json(as_json_fields(entry)) + "\n")
     elif not is_complaint or (is_unknown and not verify):  # Kafka's DumpLogSegments lists unknown files, too.

@@ -110,7 +110,7 @@ def _print_lookup(file: Path, wanted: int, as_json: bool) -> None:
 
     is_time_index = file.suffix == TimeIndex.SUFFIX
     offset, base_offset, position = wanted, int(file.stem), 0
-    # Each item is (a search in an index, the offset that the search found). The log must contain this offset.
+    # Each pair is an index search and its result, an offset. If the log ends before this offset, the index is damaged.
     promised: list[tuple[Search, int]] = []
     if is_time_index:
         found = _search(file, wanted, as_json, key="timestamp", below=True)

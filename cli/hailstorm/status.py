@@ -53,7 +53,7 @@ def command(
             }
         )
     else:
-        # A pipe has no width. Without the number WIDE, the library `rich` would assume a width of only 80 columns.
+        # If the output is not a terminal, the library `rich` would use only 80 columns, so set the width WIDE.
         width = None if sys.stdout.isatty() else WIDE
         Console(width=width).print(display.render(view.master, view.living, None))
     found.close()

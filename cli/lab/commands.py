@@ -213,7 +213,7 @@ def watch(number: int, exercise: Exercise) -> None:
         raise CliError(str(error), NOT_FOUND) from error
     seen: int | None = None
     while True:
-        # To save a file, some editors first remove the old file. While the file is missing, wait for the new file.
+        # Some editors remove the old file before they write the new file. A missing file therefore counts as unchanged.
         now = path.stat().st_mtime_ns if path.is_file() else seen
         if now != seen:
             seen = now

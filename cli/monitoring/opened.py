@@ -27,9 +27,9 @@ class OpenedView(NamedTuple):
     rows: Callable[[Any], list[Row]]
     keys: Sequence[str]  # columns that identify a row
     sorted_by: str
-    # The name of the data in the table, for example "segments". If the broker does not report its segments,
-    # state["missing"] contains the reason under the key "segments". The heading of the table then shows this reason.
-    # The name is "" if the data are never missing.
+    # The name of the data in the table, for example "segments", or "" if the data are never missing. If the broker does
+    # not report the data, `state["missing"]` contains the reason under this name. The heading of the table then shows
+    # the reason.
     missing: str = ""
     empty: str = ""  # the text in place of the rows, if no row exists
 

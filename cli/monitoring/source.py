@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 TIMEOUT = 30  # seconds
 State: TypeAlias = dict[str, Any]  # the JSON of hmb.monitoring.state.BrokerState
-# If the broker's state lacks data about individual requests, the reason is in `state["missing"]["single requests"]`.
+# If a broker's state lacks the data about single requests, `state["missing"]` contains the reason under this key.
 SINGLE_REQUESTS = "single requests"
 
 

@@ -35,14 +35,14 @@ if TYPE_CHECKING:
 
     from .line_formats import HeaderPair
 
-    # Records to send with one call, and their partition. None means that the key of each record selects its partition.
+    # One pair (records, partition) for each call of the producer. If the partition is None, the producer selects it.
     Batches = Iterator[tuple[Chunk, int | None]]
 
 DELIVERY_TIMEOUT = 30.0  # seconds
 GRACE = 1.0  # seconds; after an error, the command waits at most this long for the next response
 LONGEST_GRACE = 5.0  # seconds; after an error, the command waits at most this long for all missing responses
 ABORT_GRACE = 5.0  # seconds; the command waits at most this long until the transaction is aborted
-# Bytes. A broker may refuse a batch with a larger value, so the command sends this value with a separate call.
+# A broker may refuse a batch with a larger value (bytes), so the command sends the chunk's records one by one.
 LARGE = 256 * 1024
 TICK = 0.1  # seconds; with --rate, the command sends the records of each tick together
 

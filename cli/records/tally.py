@@ -57,11 +57,11 @@ class Tally:
         self._on_error = on_error
         self._changed = threading.Condition()  # guards all fields below
         self._in_flight: dict[Chunk, None] = {}  # chunks without a result, in the order of sending
-        # One tuple (position of the first lost record, number of lost records) for each chunk that the broker refused.
+        # Each tuple is for one chunk: the position of its first refused record, and the number of its refused records.
         self._lost: list[tuple[str, int]] = []
-        # After some errors, for example a timeout, the producer does not know whether the broker has written the
-        # records. This list has one tuple for each chunk with uncertain records: the position of the first uncertain
-        # record, and the number of uncertain records.
+        # After a timeout or a lost connection, the producer does not know whether the broker has written the records.
+        # Each tuple is for one chunk: the position of its first uncertain record, and the number of its uncertain
+        # records.
         self._uncertain: list[tuple[str, int]] = []
         self.delivered = 0
         self.error: BaseException | None = None

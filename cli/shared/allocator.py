@@ -26,9 +26,9 @@ import contextlib
 import ctypes
 
 M_TRIM_THRESHOLD, M_MMAP_THRESHOLD, M_ARENA_MAX = -1, -3, -8  # the numbers that glibc assigns to these settings
-# In bytes. When the program frees a block of at least this size (4 MiB), glibc returns the block to the operating
-# system immediately. glibc keeps smaller blocks and uses them again. The limit is not lower, because recovery allocates
-# and frees many smaller blocks.
+# If the program frees a block of at least this size (bytes), glibc returns the block to the operating system at once.
+# glibc keeps smaller blocks and uses them again. Recovery allocates and frees many smaller blocks. With a lower limit,
+# many of these blocks would cost additional system calls.
 LARGE_BLOCK = 4 << 20
 
 

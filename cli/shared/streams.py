@@ -85,8 +85,8 @@ def prepare_streams() -> None:
         (2, sys.stderr, os.O_WRONLY),
     ):
         if stream is None:
-            # Descriptor `number` is closed, and all smaller descriptors are open. `os.open` returns the smallest free
-            # descriptor, so the result is `number`.
+            # `os.open` returns the smallest free descriptor. All descriptors below `number` are open, so the new file
+            # gets the descriptor `number`.
             opened = os.open(os.devnull, way)
             assert opened == number
     if sys.stdin is None:

@@ -185,8 +185,8 @@ def _frames(pieces: Iterable[memoryview], expected: Expected) -> Iterator[WireFr
     The bytes of a response do not show its API. The function takes the API from an earlier request with the same
     correlation id.
     """
-    # The requests that were found so far, by correlation id. Several connections can use the same correlation id, so
-    # each id has a list of requests. The newest request comes first.
+    # A response names its request only by the correlation id. Several connections can use the same id. The dict
+    # therefore maps each id to all requests found so far, the newest first.
     asked: dict[int, list[WireFrame]] = {}
     for piece in pieces:
         position = 0

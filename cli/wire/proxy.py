@@ -73,7 +73,7 @@ class Proxy:
         self._numbers = itertools.count(1)
         self._lock = threading.Lock()  # guards all fields below
         self._sockets: set[socket.socket] = set()
-        # The address of a broker -> the address of the proxy's listener for this broker.
+        # The key is a broker's address. The value is the address of the proxy's listener for this broker.
         self._listeners: dict[Address, Address] = {}
         self._threads: set[threading.Thread] = set()
         self._over = threading.Event()
@@ -97,8 +97,8 @@ class Proxy:
             sockets, threads = list(self._sockets), list(self._threads)
         for each in sockets:
             _shut(each)
-        # A thread cannot end while it prints to a full pipe that nobody reads. Do not wait forever for such a thread.
-        # For all threads together, the limit is CLOSE_TIMEOUT seconds.
+        # A thread can hang because it prints to a full pipe that nobody reads. `close` therefore waits at most
+        # CLOSE_TIMEOUT seconds for all threads together.
         deadline = time.monotonic() + CLOSE_TIMEOUT
         for thread in threads:
             thread.join(max(0.0, deadline - time.monotonic()))
@@ -240,7 +240,7 @@ class Proxy:
                     self._threads.discard(thread)
 
         thread = threading.Thread(target=run, name=name, daemon=True)
-        # Without the lock, a new thread could end before it is added to `_threads`, and would then never be removed.
+        # Without `_lock`, a short thread could remove itself from `_threads` before `add`, and would then stay there.
         with self._lock:
             thread.start()
             self._threads.add(thread)

@@ -58,8 +58,8 @@ class Results(SphinxDirective, ABC):
     required_arguments = 1
 
     def run(self) -> list[nodes.Node]:
-        # This page depends on the folder RESULTS. Sphinx treats every folder as changed, so each build of the
-        # documentation builds this page again. The page therefore shows the newest results.
+        # Each build of the documentation must show the newest results. Sphinx treats a dependency on a folder as
+        # changed in every build, so it builds the page again.
         self.env.note_dependency(str(RESULTS))
         path = self._path(self.arguments[0])
         if path is None:

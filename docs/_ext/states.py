@@ -30,9 +30,9 @@ WIDTH, HEIGHT, GAP = 190, 36, 40  # pixels: the width and the height of a box, a
 MAX_WORDS = 2  # the greatest number of words in a label; a longer label does not fit into a box
 LANE = 24  # pixels between two arrows on the same side
 CLEARANCE = 9  # pixels between the middle of a number and a line
-# The picture shows each state as a box. Each number is the distance (pixels) from the middle of a box's side to the
-# point at which an arrow begins or ends. For example, 6 means 6 pixels below the middle, and -6 means 6 pixels above.
-# All numbers for the same side differ, so an arrow that begins at a box does not cover an arrow that ends there.
+# An arrow begins or ends at this distance (pixels) from the middle of a box's side. A positive number is below the
+# middle, and a negative number is above it. All numbers of a side differ, so an arrow that begins at a box does not
+# cover an arrow that ends there.
 BEGIN_RIGHT, END_RIGHT = 6, -6
 BEGIN_LEFT, END_LEFT = 12, 3
 BEGIN_LOOP, END_LOOP = -14, -4  # on the left side, for an arrow from a box to itself

@@ -20,7 +20,7 @@ from hmb.storage.config import LogConfig
 from hmb.storage.log import Log
 from hmb.units import DAY_MS
 
-# The records of one segment: a list of batches. Each batch is a list of pairs (key, value).
+# A segment is a list of batches, and a batch is a list of pairs (key, value). None deletes the key.
 Batches = list[list[tuple[str, str | None]]]
 SEGMENTS: list[Batches] = [
     [[("ada", "Main"), ("bob", "Oak")], [("ada", "Elm"), ("eve", "Low")]],

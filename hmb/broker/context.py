@@ -114,7 +114,7 @@ class ConnectedClient:
 
     host: str = ""
     port: int = 0
-    # Returns whether the client has closed the connection. While a handler waits, it calls this function periodically.
+    # Returns True if the client has disconnected. A waiting handler checks this periodically, and stops waiting.
     is_gone: Callable[[], bool] = lambda: False
     last_header: RequestHeader | None = None  # the header of the client's last request
     requests: int = 0  # number of requests that the broker has received
@@ -125,7 +125,7 @@ class ConnectedClient:
     software: str | None = None  # name and version from ApiVersions, for example "apache-kafka-java 4.3.0"
     at_end: dict[object, Callable[[], None]] = field(default_factory=dict)  # functions to call when the connection ends
     throttle_ms: int = 0  # the throttle time of the current request, in ms
-    # The broker reads no request from the client before this time (monotonic clock, s). 0: the broker does not wait.
+    # If the client exceeds a quota, the broker reads its next request only after this time (time.monotonic(), s).
     muted_until: float = 0.0
 
     def mute(self, milliseconds: int) -> None:
@@ -143,8 +143,8 @@ class RequestContext(NamedTuple):
     header: RequestHeader
     client: ConnectedClient
     account: Account = UNCOUNTED  # the memory that this request has reserved
-    # These two functions return whether the client may see a topic, and whether it may create a topic. The defaults
-    # allow all topics. If the broker has an authorizer, security/acls/group_guards.py replaces them.
+    # `may_describe` returns whether the client may see a topic, and `may_create` whether it may create a topic. The
+    # defaults allow all topics. With ACLs, security/acls/group_guards.py replaces them for heartbeats of groups.
     may_describe: MayDescribe = everything
     may_create: Callable[[str], bool] = lambda name: True
 

@@ -100,10 +100,9 @@ MEASURES: Mapping[ApiKey, Measure] = {
 
 # -- error codes
 
-# An `ErrorFields` describes where a struct contains error codes. The bool is True if the struct itself has the field
-# `error_code`. The list contains a pair for each array whose items contain error codes: the field's name, and the
-# `ErrorFields` of the items. Example: (False, [("topics", (True, []))]) means that only the items of `topics` have
-# error codes.
+# An `ErrorFields` describes where a struct has error codes. The bool says whether the struct has a field `error_code`.
+# The list has one pair for each array with error codes in its items. A pair contains the array's name and the
+# `ErrorFields` of the items. So (False, [("topics", (True, []))]) means: only the items of `topics` have error codes.
 ErrorFields: TypeAlias = tuple[bool, list[tuple[str, "ErrorFields"]]]
 
 

@@ -10,8 +10,8 @@ from typing import Protocol
 from hmb.protocol.errors import ErrorCode, KafkaError
 
 LOGGER = logging.getLogger(__name__)
-# These errors mean that a coordinator is not ready, for example because it is still loading its state. Only a handler
-# that asks a coordinator may put these errors into a response.
+# These errors mean that a coordinator is not ready. Clients expect these errors only from requests to a coordinator.
+# For example, one of them in a Produce response would stop the producer.
 COORDINATOR_ERRORS = frozenset(
     {ErrorCode.COORDINATOR_LOAD_IN_PROGRESS, ErrorCode.COORDINATOR_NOT_AVAILABLE, ErrorCode.NOT_COORDINATOR}
 )

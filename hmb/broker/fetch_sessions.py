@@ -207,19 +207,19 @@ class FetchSessions:
     slots: int
     eviction_ms: int
     clock: Callable[[], int] = now_ms
-    # `_lock` guards the fields below, and the epoch and the list of partitions of each session. A thread that holds
-    # `_lock` takes no other lock.
+    # `_lock` guards the dictionary of sessions, the number of partitions, and the epoch and the partition list of each
+    # session. A thread that holds `_lock` takes no other lock.
     #
-    # A thread that handles a Fetch request of a session uses the session's partitions without `_lock`: it reads them,
-    # and sets the field `topic` of each partition. No lock is necessary if the client sends each request of the session
-    # only after the response to the previous request. Only one thread at a time then uses the partitions.
+    # A thread reads the partitions of a session without `_lock`, and sets their field `topic`. This is safe if the
+    # client waits for each response before it sends the session's next request. Only one thread at a time then uses the
+    # partitions.
     #
-    # Suppose that a client sends request B over a second connection before it receives the response to request A of the
-    # same session. Two threads then use the session's partitions at the same time, and the response to A can be wrong.
-    # Each request increases the epoch of its session. Before the broker responds to request A, `store_offsets` takes
-    # `_lock` and checks the epoch. If the epoch has changed since request A, the broker answers A with an error.
+    # Suppose that a client sends requests A and B of one session at the same time, over two connections. Two threads
+    # then use the session's partitions, and the response to A can be wrong. Each request increases the session's epoch.
+    # Before the broker answers A, `store_offsets` takes `_lock` and compares the epochs. If B has increased the epoch,
+    # A gets an error.
     _lock: threading.Lock = field(default_factory=threading.Lock)
-    # Each use moves a session to the end of this dictionary, so the least recently used session comes first.
+    # Each request moves its session to the end, so the first session is the least recently used one (`_evict`).
     _sessions: OrderedDict[int, FetchSession] = field(default_factory=OrderedDict)
     _partitions: int = 0  # number of partitions of all sessions
 

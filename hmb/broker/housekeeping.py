@@ -17,8 +17,8 @@ from hmb.protocol.errors import KafkaError
 
 LOGGER = logging.getLogger(__name__)
 Task = Callable[[], None]
-# The housekeeper waits at most this time (in seconds). It then reads the intervals of its tasks again, because a client
-# can change them.
+# A client can change a task's interval while the housekeeper thread waits. The thread therefore waits at most this
+# number of seconds, and then reads all intervals again.
 CONFIG_CHECK_INTERVAL = 1.0
 
 

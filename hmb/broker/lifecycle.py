@@ -327,8 +327,8 @@ class BrokerServer:
             (lambda: self.context.tokens.check_interval, lambda: self.context.tokens.remove_expired()),
             (lambda: SHARE_STATE_PRUNE_INTERVAL, lambda: self.context.share_groups.prune()),
         ]
-        # Two threads (`Housekeeper`) run the periodic tasks. One thread only compacts logs, because compaction takes
-        # long and would delay the other tasks.
+        # Compaction takes long, and would delay the other periodic tasks. So a second `Housekeeper` thread runs only
+        # the compaction.
         compaction = [(lambda: configs.current.cleaner_backoff / 1000, cleaner.run)]
         self.housekeepers = [Housekeeper(self._stop, short_tasks), Housekeeper(self._stop, compaction)]
         for housekeeper in self.housekeepers:

@@ -70,8 +70,8 @@ def _wait(poll: Poll, deadline: float, context: RequestContext) -> None:
                 watched.update(new)
             else:
                 watcher.wait(min(deadline - time.monotonic(), LOG_CHECK_INTERVAL))
-            # Another thread can append records just before this thread has added its watcher. The append then does not
-            # wake this thread. To find these records, the thread collects again before it waits.
+            # Another thread can append records just before this thread registers with `watchers.add`. The append then
+            # does not wake this thread. So this thread reads the logs again before it waits.
             poll.collect()
             is_over = time.monotonic() >= deadline or stop.requested.is_set() or context.client.is_gone()
             if poll.is_satisfied or is_over or account.is_wanted:

@@ -74,8 +74,8 @@ class ByteBudget:
 
 
 CONVERTED = ByteBudget(MAX_CONVERSION_MEMORY)
-# A thread waits at most this number of seconds for free memory. If a client reads nothing, the broker closes the
-# connection after about 30 seconds (network/sending.py), and frees the memory for the client's response.
+# If a client reads nothing, the broker closes the connection after about 30 s (network/sending.py). The memory for the
+# response then becomes free. So 60 s are enough for a thread that waits for free memory.
 PATIENCE = 60.0
 
 

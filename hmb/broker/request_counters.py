@@ -27,7 +27,7 @@ from hmb.protocol.api_keys import ApiKey
 BUCKETS_PER_DOUBLING = 4
 BUCKETS = 26 * BUCKETS_PER_DOUBLING
 US = 1_000_000
-# The ends of the buckets, in seconds: 0.000001 (1 us), 0.00000119 (1.19 us), and so on. The last bucket has no end.
+# The ends (included) of the buckets, in s: 1 us, then 2 ** (1/4) times the end before. The last bucket has no end.
 BUCKET_ENDS = [2 ** (bucket / BUCKETS_PER_DOUBLING) / US for bucket in range(BUCKETS - 1)]
 
 
@@ -40,7 +40,7 @@ class RequestCount:
     record_bytes: int = 0
     seconds: float = 0.0
     buckets: list[int] = field(default_factory=lambda: [0] * BUCKETS)
-    # The lock guards all fields. A thread that holds this lock takes no other lock.
+    # `_lock` guards all fields of this object. A thread that holds `_lock` takes no other lock.
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def add(self, seconds: float, is_error: bool, record_bytes: int) -> None:
@@ -73,7 +73,7 @@ class RequestCount:
         return 0.0
 
 
-# A function that calls a handler with a request and its context, and returns the handler's response.
+# A function of this type gets a handler, a request and its context. It calls the handler and returns the response.
 Observe = Callable[[Callable[..., Any], Any, Any], Any]
 
 
@@ -82,8 +82,8 @@ class RequestCounters:
 
     def __init__(self) -> None:
         self._counts: dict[ApiKey, RequestCount] = {}
-        # While the broker records its recent requests, it calls `observe` instead of the handlers. `observe` calls the
-        # handler and can record the request. At other times, `observe` is None.
+        # To record requests, the broker calls `observe` instead of a handler, and `observe` calls the handler. If
+        # `observe` is None, the broker calls the handler directly.
         self.observe: Observe | None = None
 
     def of(self, api: ApiKey) -> RequestCount:

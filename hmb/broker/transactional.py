@@ -40,18 +40,16 @@ from hmb.storage.log import Log
 
 PartitionData = ProduceRequest.TopicProduceData.PartitionProduceData
 NEVER = 2**15  # no request has this version
-# A client that sends an old version of a request does not know the error PRODUCER_FENCED. For each API, this table
-# contains the first version in which clients know the error. If a request has an older version, the broker returns
-# INVALID_PRODUCER_EPOCH instead.
-# Some APIs, such as Produce, are not in the table. For these APIs, the broker returns INVALID_PRODUCER_EPOCH in all
-# versions.
+# Old clients do not know the error PRODUCER_FENCED. For each API, this dict contains the first version in which clients
+# know it. In older versions, the broker returns INVALID_PRODUCER_EPOCH instead. If an API is not in the dict, such as
+# Produce, the broker does so in all versions.
 FIRST_VERSION_OF_FENCED: Mapping[int, int] = {
     ApiKey.INIT_PRODUCER_ID: InitProducerIdRequest.FIRST_VERSION_OF_FENCED,
     ApiKey.ADD_PARTITIONS_TO_TXN: AddPartitionsToTxnRequest.FIRST_VERSION_OF_FENCED,
     ApiKey.ADD_OFFSETS_TO_TXN: AddOffsetsToTxnRequest.FIRST_VERSION_OF_FENCED,
     ApiKey.END_TXN: EndTxnRequest.FIRST_VERSION_OF_FENCED,
 }
-# For each API: the first version in which clients know the error TRANSACTION_ABORTABLE. In versions before this
+# For each API: the first version in which clients know the error TRANSACTION_ABORTABLE. If a request has an older
 # version, the broker returns INVALID_TXN_STATE instead.
 FIRST_VERSION_OF_ABORTABLE: Mapping[int, int] = {
     ApiKey.PRODUCE: ProduceRequest.FIRST_VERSION_OF_ABORTABLE,
@@ -106,8 +104,8 @@ class TransactionalProduce:
         self._version = context.version
         self._header = context.header
         self._failure: StoredError | None = None
-        # This dict has one entry for each partition in the request. The key is Python's id() of the partition's data.
-        # The value contains the partition's records, or the error that `parse` raised.
+        # For each partition in the request, this dict contains the partition's records, or the error that `parse`
+        # raised. The key is Python's id() of the partition's data.
         self._parsed = {
             id(data): _outcome(parse, data) for topic in request.topic_data for data in topic.partition_data
         }

@@ -62,16 +62,14 @@ from hmb.protocol.schema import Request
 
 MAX_RESPONSE_SIZE = 256 * 1024 * 1024  # bytes; the client closes the connection if a response is larger
 SOFTWARE = ApiVersionsRequest(client_software_name="hmb", client_software_version=hmb.__version__)
-# The four bytes of the first correlation id are two line ends. A server of a text protocol (HTTP, SMTP, Redis) waits
-# for a line end before it answers. With these bytes in the first request, such a server answers immediately, and the
-# client sees that the server is not a Kafka broker.
+# A server of a text protocol (HTTP, SMTP, Redis) waits for a line end. These bytes are two line ends, so the server
+# answers immediately. The client then sees that the server is not a Kafka broker.
 FIRST_CORRELATION_ID = int.from_bytes(b"\r\n\r\n", "big")
 OTHER_PROTOCOLS = {b"http": "HTTP", b"<!do": "HTTP", b"<htm": "HTTP", b"<?xm": "HTTP", b"ssh-": "SSH"}
 SESSION_SHARE = 0.85  # After this fraction of a login's lifetime, the client logs in again on a new connection.
 CONNECT_TIMEOUT = 10.0  # seconds; the longest time that a broker may take to accept a connection
-# A broker before Kafka 0.10 does not know ApiVersions. For Kafka 0.8.2 and 0.9, these dicts map each API key to the
-# versions that the client can use: only version 0, but for OffsetCommit (key 8) and OffsetFetch (key 9) also version 1.
-# These two APIs use offsets in ZooKeeper with version 0, and offsets in Kafka with version 1.
+# A broker before Kafka 0.10 does not know ApiVersions. For Kafka 0.8.2, this dict maps each API key to the versions
+# that the client can use. OffsetCommit (8) and OffsetFetch (9) use ZooKeeper in version 0, and Kafka in version 1.
 VERSIONS_OF_08 = dict.fromkeys(range(11), range(1)) | dict.fromkeys((8, 9), range(2))
 VERSIONS_OF_09 = dict.fromkeys(range(17), range(1)) | dict.fromkeys((8, 9), range(2))
 
@@ -314,9 +312,8 @@ class Connection:
             if self._address_failures.has_api_versions(self.address):
                 raise
             self._connect()
-            # The broker closed the connection and did not answer ApiVersions. There are two possible causes: the broker
-            # is too old to know ApiVersions, or the broker is shutting down. A ListOffsets request helps to find the
-            # cause. Even the oldest broker answers ListOffsets. A broker that is shutting down does not answer.
+            # The broker closed the connection after the ApiVersions request: it is too old, or it is shutting down.
+            # Even the oldest broker answers ListOffsets. If an answer arrives, the broker is not shutting down.
             self._write(self._protocol.request(ListOffsetsRequest(replica_id=CONSUMER_REPLICA_ID), 0))
             self._read()
             try:

@@ -50,9 +50,8 @@ from hmb.protocol.messages.metadata import MetadataRequest, MetadataResponse
 from hmb.protocol.schema import Request
 from hmb.protocol.topics import NO_TOPIC_ID, OFFSETS_TOPIC, TopicPartition
 
-# Below this version, a request cannot forbid the creation of topics: a broker with `auto.create.topics.enable` creates
-# every missing topic that the request names. A client that does not want to create topics sends a request without topic
-# names instead. The response then contains all existing topics.
+# Before this version, a request cannot forbid the creation of topics. A broker with `auto.create.topics.enable` then
+# creates each missing topic that the request names. To avoid this, the client requests all topics without names.
 FIRST_VERSION_WITHOUT_CREATION = MetadataRequest.first_version("allow_auto_topic_creation")
 
 
@@ -314,7 +313,7 @@ class Cluster:
                 continue
             if response.error_code:
                 raise response_error(connection.address, response.error_code)
-            # A broker that has just started may send an empty list of brokers. The client then keeps its old list.
+            # A broker that has just started can send an empty list. The client then keeps the brokers that it knows.
             self._nodes = {it.node_id: Node(it.host, it.port) for it in response.brokers} or self._nodes
             self._controller_id = response.controller_id
             for topic in response.topics:

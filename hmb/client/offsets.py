@@ -199,9 +199,9 @@ def list_offsets(
             if isinstance(listed, KafkaError):
                 raise listed
             offsets[partition] = listed.offset
-        # With version 0 of ListOffsets, the broker knows only when each segment file was last changed. For example,
-        # `timestamp` is 11:00, and the oldest file was last changed at 12:00. The broker returns no offset (NOT_FOUND),
-        # although this file can contain records from 11:30. The client therefore uses the first offset of the log.
+        # In version 0 of ListOffsets, the broker knows only when each segment file was last changed. NOT_FOUND means
+        # that all files were changed after `timestamp`. The oldest file can contain the wanted record, so use the log's
+        # first offset.
         if version < FIRST_VERSION_OF_TIMES and timestamp >= 0:
             newer = [partition for partition in led if offsets[partition] == NOT_FOUND]
             offsets.update(list_offsets(cluster, newer, EARLIEST))

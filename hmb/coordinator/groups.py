@@ -268,9 +268,8 @@ class GroupCoordinator:
         else:
             self._journal.check_coordinates(request.group_id)
             runner = self._table.find_or_make(request.group_id)
-        # A client with the classic protocol joins this group. If the group uses the new protocol (KIP-848), `is_mixed`
-        # is true. In this case, `step` must raise an error if the broker cannot write the group's new records. The
-        # client then receives the error.
+        # If `is_mixed` is true, the client uses the classic protocol in a group of the new protocol (KIP-848). Then
+        # `step` must raise an error if the broker cannot write the group's new records. The client receives this error.
         is_mixed = runner.machine.kind is GroupType.CONSUMER
         runner.step(lambda now: self._join(runner, call, request, now, may_describe), durable=is_mixed)
         response: JoinGroupResponse = call.wait()
@@ -378,8 +377,8 @@ class GroupCoordinator:
 
 def _class_of(key: Key) -> type[AnyModernGroup]:
     """Return the class of the group to which a record belongs."""
-    # Import the classes of share groups, streams groups and KIP-848 groups only when a record needs them. The imports
-    # take 50 ms, and most brokers have only classic groups.
+    # The three imports below take 50 ms, and most brokers have only classic groups. So this function imports a class
+    # only when a record belongs to a group of this class.
     if isinstance(key, SHARE_KEYS):
         from hmb.coordinator.share.group import ShareGroup
 

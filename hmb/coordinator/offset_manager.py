@@ -62,11 +62,11 @@ class OffsetManager:
     def __init__(self, journal: Journal) -> None:
         self._journal = journal
         self._offsets = GroupOffsets()
-        # This lock guards `_offsets`. A thread that holds the lock of a group, or the `write_lock` of a journal
-        # partition, may take this lock. A thread that holds this lock takes no other lock.
+        # This lock guards `_offsets`. A thread can take it while it holds a group's lock or the `write_lock` of a
+        # journal partition. A thread that holds this lock takes no other lock.
         self._lock = threading.Lock()
 
-    # -- methods that the caller runs under the group's lock
+    # -- methods whose caller must hold the group's lock
 
     def begin_commit(
         self,

@@ -21,8 +21,8 @@ import sqlite3
 
 from hmb.client import KafkaError
 
-# Each database module of Python has its own error classes, but all modules use the names of PEP 249. The classes with
-# these two names are for errors with a cause outside of the program, for example a lost connection.
+# Each database module has its own error classes, but their names come from PEP 249. So HMB compares names. Errors with
+# these two names often have a cause outside of the program, for example a lost connection.
 DATABASE_OUTAGES = {"OperationalError", "InterfaceError"}
 PRIMARY_CODE = 0xFF  # the bits of an SQLite error code that contain the primary code
 

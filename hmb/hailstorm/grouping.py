@@ -30,9 +30,9 @@ from zlib import crc32
 from hmb.hailstorm.codec import encode
 
 Grouping = Callable[[Any], Any]  # takes a tuple; returns its key
-# The encoding of a bytes object is a prefix, followed by the bytes. The prefix depends only on the number of bytes.
-# BYTES_PREFIXES[5] is the CRC-32 of the prefix for 5 bytes. With this value, `instance_of` hashes a 5-byte key without
-# encoding the key.
+# An encoded bytes object is a prefix, followed by the bytes. The prefix depends only on the number of bytes.
+# BYTES_PREFIXES[n] is the CRC-32 of the prefix for n bytes. `instance_of` continues this CRC with the key, and so need
+# not encode the key.
 BYTES_PREFIXES = [crc32(encode(bytes(length))[: -length or None]) for length in range(64)]
 REMEMBERED_KEYS = 100_000  # A router remembers at most this many keys. When it is full, it forgets all keys.
 

@@ -59,17 +59,15 @@ from hmb.hailstorm.topology import Processor, Processors, Topology
 
 SECONDS_PER_STEP = 0.01
 GRACE_PERIOD = 0.3  # seconds; 30 steps of the simulation
-# The longest time, in simulated seconds, that the negotiator waits for the processors in one phase. If the simulation
-# has more than FEW_RECORDS records, the time grows in proportion to their number, because a slow bolt has more tuples
-# to process before it can answer. For 120 records, the time is 60 seconds.
+# The negotiator waits at most this time (simulated seconds) for the processors in one phase. With more than FEW_RECORDS
+# records, a slow bolt needs longer, so the limit grows in proportion to their number. For 120 records, it is 60 s.
 PATIENCE = 30.0
 FEW_RECORDS = 60
 MAX_STEPS = 200_000
-# If a partition has fewer than 60 records, a spout reads at most this number of its records in one step.
+# From a partition with fewer than 60 records, a spout reads at most this number of records in one step.
 MAX_RECORDS_OF_STEP = 3
-# In one step, a spout reads at most 1 / BATCHES of the records in its partition, for example 10 of 150 records. A
-# partition with 300 records therefore takes about the same number of steps. The limit is never below
-# MAX_RECORDS_OF_STEP.
+# In one step, a spout reads at most 1 / BATCHES of the records in a large partition (10 of 150). So a larger partition
+# does not take many more steps. The limit is never below MAX_RECORDS_OF_STEP.
 BATCHES = 15
 
 SPEEDS = (1.0, 1.0, 0.3, 0.03)  # each channel and each processor gets one of these relative speeds at random
@@ -96,12 +94,11 @@ class Hung:
     """A negotiator that hung so long that its session with the registry ended. A new negotiator has replaced it."""
 
     negotiator: Negotiator
-    # A negotiator that hangs reads no new reports from the processors. `living` contains the old reports that this
-    # negotiator knows. When the negotiator continues, it chooses its next step from these old reports.
+    # A negotiator that hangs reads no new reports from the processors. When it continues, it chooses its next step from
+    # the old reports in `living`.
     #
-    # Suppose that negotiator A hangs, and negotiator B replaces it. Until B takes its first step, `living` is None.
-    # Just before this step, the simulation copies the reports of all running processors into `living`. The copy never
-    # changes, so A continues later with old reports.
+    # Until the new negotiator takes its first step, `living` is None. Just before this step, the simulation copies the
+    # reports of all running processors into `living`. Later reports do not change the copy.
     living: Mapping[str, Report] | None = None
 
 
@@ -163,7 +160,7 @@ class Simulation:
         self._saves: list[Save] = []
         self._hung: Hung | None = None
         self._furthest: dict[str, int] = {}
-        # For each processor, the windows that the processor has removed from its state, and their contents.
+        # processor -> window -> content. A bolt removes old windows from its state, but the result must contain them.
         self._dropped: defaultdict[str, dict[Any, Any]] = defaultdict(dict)
         self._participants = {name: self._new_participant(it) for name, it in self.processors.by_name.items()}
         self._negotiator = self._new_negotiator()
@@ -258,7 +255,7 @@ class Simulation:
         except StaleEpochError as error:
             self._note(str(error))
             self._saves.remove(save)
-            # A newer epoch has begun. If the processor still uses the state machine of the old epoch, it starts again.
+            # A newer epoch has begun. If the processor still uses the state machine of the old epoch, restart it.
             if save.participant.machine is machine:
                 self._lose(name)
 
@@ -367,7 +364,7 @@ class Simulation:
         )
         for participant in self._participants.values():
             self._count_refused(participant)
-            # Let the processor observe the negotiator's last decision. A sink then writes its last outputs.
+            # Some decisions of the negotiator are not observed yet. At the last one, a sink writes its last outputs.
             while self._unseen[participant.name]:
                 self._watch(participant)
             machine = participant.machine

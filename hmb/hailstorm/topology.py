@@ -199,7 +199,7 @@ class Topology:
 
         `nodes` are in topological order.
         """
-        # For each node, a bolt with combine=True: the node itself, or a bolt whose tuples can reach the node.
+        # node -> a bolt with combine=True: the node itself, or a bolt whose tuples can reach the node.
         combines: dict[str, str] = {}
         for node in nodes.values():
             found = [combines[before] for before in node.after if before in combines]

@@ -34,10 +34,10 @@ from hmb.protocol.enums import CONSUMER_GROUP_TYPES
 from hmb.protocol.errors import KafkaError
 from hmb.protocol.topics import TopicPartition
 
-# To translate some committed offsets, the mirror counts the records in a range of source offsets. It does not count
-# them if the range has more offsets than this, because counting would delay the copy.
+# To translate some committed offsets, the mirror counts the records in a range of source offsets. In a range of more
+# offsets than this limit, it does not count, because counting would delay the copy.
 MAX_COUNTED_OFFSETS = 200_000
-# To translate some offsets, `OffsetTranslator` counts records. It remembers at most this number of results.
+# `OffsetTranslator` remembers at most this number of results. At the limit, it forgets all of them.
 MAX_REMEMBERED_COUNTS = 10_000
 
 

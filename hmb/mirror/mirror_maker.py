@@ -58,7 +58,7 @@ class MirrorMakerTopics:
     def __init__(self, source: Admin, target: Admin, aliases: Aliases) -> None:
         """Create the topics for heartbeats and checkpoints, if they do not exist yet."""
         self._source, self._target, self._aliases = source, target, aliases
-        # For each group and target partition, the source offset and the target offset in the last checkpoint.
+        # (group, target partition) -> (source offset, target offset) in the last checkpoint
         self._written: dict[tuple[str, TopicPartition], tuple[int, int]] = {}
         for side, admin, topic in (("source", source, HEARTBEATS), ("target", target, aliases.checkpoints)):
             created = admin.create_topics([NewTopic(topic, 1, configs=COMPACTED)])[topic]

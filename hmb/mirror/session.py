@@ -83,14 +83,14 @@ class Mirror:
         self.partitions: dict[TopicPartition, MirroredPartition] = {}  # The keys are partitions of the source.
         self._copies: dict[TopicPartition, MirroredPartition] = {}  # The keys are partitions of the target.
         self.group_offsets: dict[tuple[str, TopicPartition], TranslatedOffset] = {}
-        # For each source partition, its end offset when the mirror began to copy it. If the setting `is_once` is true,
-        # the mirror stops when it has copied the records below these offsets.
+        # source partition -> its end offset when the mirror began to copy it. If the setting `is_once` is true, the
+        # mirror stops when it has copied each partition up to this offset.
         self._ends: dict[TopicPartition, int] = {}
         self._missing: set[str] = set()  # topics that were deleted at the source while the mirror was running
         self._translated: set[TopicPartition] = set()  # source partitions whose records have other offsets in the copy
         self._stopped = False
-        # True when both clusters have answered. Before that, a failed connection ends the mirror at once, because an
-        # address may be wrong.
+        # True after both clusters have answered. If a connection fails before the first answers, the mirror ends at
+        # once, because an address is perhaps wrong.
         self._has_begun = False
         self._group = ""
         self._mirror_maker: MirrorMakerTopics | None = None

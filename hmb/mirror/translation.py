@@ -43,8 +43,8 @@ from bisect import bisect_right
 from collections.abc import Iterable
 from typing import NamedTuple, Self
 
-# A mirror keeps at most this number of runs (see `CopiedRun`) for a partition. The text of 64 runs has at most 3,840
-# bytes, and an offset commit can contain 4,096 bytes of text (offset.metadata.max.bytes).
+# The mirror saves the runs (see `CopiedRun`) of a partition as text in an offset commit. The text of 64 runs has at
+# most 3,840 bytes; the limit is 4,096 bytes (offset.metadata.max.bytes).
 MAX_RUNS = 64
 
 

@@ -76,8 +76,8 @@ from hmb.security.ip_addresses import normal_address
 
 LOGGER = logging.getLogger(__name__)
 MAX_BYTES = 1 << 20  # the largest size of a request's body, in bytes
-# The server closes a connection if it cannot send the body of the response within this time (seconds). With TLS, the
-# limit applies to each part of the body that the server encrypts.
+# The server closes a connection if the client is too slow: sending the body of a response takes longer than this time
+# (seconds). With TLS, the limit applies to each encrypted part of the body.
 IDLE = 30
 MAX_OPEN = 40  # open connections; 16 of them can be pages that listen to changes (page/feed.py)
 REQUEST_TIMEOUT = 10  # seconds in which a client must complete the TLS handshake and send its whole request

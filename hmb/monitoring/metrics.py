@@ -139,7 +139,7 @@ def _gauge(name: str, help: str, value: float) -> Metric:
 
 # -- topics
 
-# For each metric of a partition: its name, its help text, and the function that returns its value.
+# Each row describes a metric of a partition: its name, its help text, and the function that returns its value.
 PARTITION_METRICS: tuple[tuple[str, str, Callable[[PartitionInfo], float]], ...] = (
     ("kafka_topic_partition_current_offset", "The high watermark of a partition.", lambda it: it.high_watermark),
     ("kafka_topic_partition_oldest_offset", "The log start offset of a partition.", lambda it: it.log_start_offset),

@@ -23,8 +23,8 @@ class SegmentInfo:
     bytes: int  # size of the .log file
     offset_index_entries: int
     time_index_entries: int
-    # None if the broker has not counted the batches. It counts them in segments created since its start, and when it
-    # rebuilds a segment's indexes.
+    # The broker counts the batches of segments that it has created since its start. It also counts them when it
+    # rebuilds a segment's indexes. None if it has not counted them.
     batches: int | None
     first_timestamp: int | None  # greatest timestamp of the first batch; None if the segment has no batch
     max_timestamp: int | None
@@ -133,7 +133,7 @@ class ConnectionInfo:
     client_id: str | None  # from the client's last request; None before the first request
     software: str | None  # name and version from ApiVersions, for example "apache-kafka-java 4.3.0"
     last_api: str | None  # API of the client's last request
-    # The compression of the last record batch that the client has produced; None if it has produced none.
+    # The compression of the last record batch from this client. None if the client has produced no batch.
     codec: str | None
     producer_id: int | None  # the id in the client's last record batch; None if the producer is not idempotent
     requests: int  # requests that the broker has received on this connection
@@ -148,7 +148,7 @@ class ApiInfo:
     requests_per_s: float | None  # over the last minute; None if the broker takes no samples
     errors: int  # requests whose response contains an error code
     record_bytes: int  # bytes of records in Produce requests and in Fetch responses
-    # The total time of all requests, from the start of a handler until its response is ready, including waiting time.
+    # The sum of all response times: from the start of the handler until the response is ready, with waiting time.
     total_ms: float
     p50_ms: float
     p99_ms: float

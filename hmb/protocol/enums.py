@@ -21,12 +21,11 @@ NO_OFFSET = -1  # no offset exists, for example because a group has committed no
 # the broker remembers the last five batches of each producer. So the broker can recognize a batch that it receives
 # twice.
 MAX_IN_FLIGHT = 5
-# Special values of the member epoch in a ConsumerGroupHeartbeat request (KIP-848). With 0, a member joins the group.
-# With -1, a member leaves the group. With -2, a static member leaves and will join again. After a member has joined,
-# its epoch is above 0.
+# In a ConsumerGroupHeartbeat request (KIP-848), the member epoch 0 joins the group, and -1 leaves it. With -2, a static
+# member leaves, but will join again. A member that has joined has an epoch above 0.
 JOIN_EPOCH, LEAVE_EPOCH, STATIC_LEAVE_EPOCH = 0, -1, -2
-# Special values of the epoch of a fetch session (KIP-227) and of a share session (KIP-932). The epoch 0 opens a
-# session, and -1 closes it. A fetch without a session also has the epoch -1.
+# A request with the epoch 0 opens a fetch session (KIP-227) or a share session (KIP-932). The epoch -1 closes the
+# session. A fetch without a session also has the epoch -1.
 INITIAL_SESSION_EPOCH, FINAL_SESSION_EPOCH = 0, -1
 NO_SESSION = 0  # the session id of a fetch without a session
 NO_GENERATION = -1  # the generation of a consumer that is not a member of the group
@@ -45,9 +44,8 @@ class LabeledEnum(IntEnum):
 ALL_BROKERS = ""
 """The resource name that stands for the settings of all brokers."""
 
-# A ListOffsets request contains a timestamp, and asks for the offset of the first record at or after this timestamp.
-# Instead of the timestamp, the request can contain one of the following negative values. Each negative value asks for a
-# special offset, for example the log end offset.
+# A ListOffsets request usually asks for the offset of the first record at or after a timestamp. A negative number
+# instead of the timestamp asks for a special offset, for example -2 for the log start offset.
 LATEST = -1
 EARLIEST = -2
 MAX_TIMESTAMP = -3  # the record with the greatest timestamp (KIP-734)

@@ -77,8 +77,8 @@ class Field:
         return sized(self.length(flexible), nullable) if sized else p.FIXED[self.kind]
 
 
-# The following functions declare a field, for example t.string("3+", nullable="3+", default=None). Each function
-# returns a Field, but its declared return type is Any. So a type checker accepts `name: str = t.string()`.
+# The following functions return a Field. With the return type Field, a type checker would reject `name: str =
+# t.string()`. So their declared return type is Any.
 Maker: TypeAlias = Callable[..., Any]
 
 boolean: Maker = partial(Field, "bool", default=False)

@@ -199,8 +199,8 @@ UVARINT = FieldCodec(encode_uvarint, decode_uvarint)
 VARINT, VARLONG = _zigzag(32), _zigzag(64)
 
 
-# In the encoding, a length comes before the bytes of a string, a byte string or an array. The length -1 stands for
-# null.
+# Each encoded string, byte string and array begins with a length: the number of its bytes, or of the array's items. The
+# length -1 stands for null.
 
 
 def _encode_compact_length(out: Output, length: int) -> None:
@@ -235,8 +235,8 @@ def check_length(length: int, left: int, nullable: bool) -> None:
         raise ValueError("null is not allowed in this field")
 
 
-# The following functions return codecs. A codec encodes and decodes the values of one type, for example strings. With
-# these codecs, each encoded value begins with its length.
+# The following functions return a codec: an object that encodes and decodes the values of one type, for example
+# strings. Each encoded value begins with its length.
 
 
 def _or_null(encode_length: Encode, encode: Encode) -> Encode:
@@ -348,7 +348,7 @@ def array(length: FieldCodec, item: FieldCodec, nullable: bool) -> FieldCodec:
     return FieldCodec(_or_null(encode_length, encode) if nullable else encode, decode)
 
 
-# The following codecs are for structs that may be null, and for UUIDs.
+# The following codecs are for structs that can be null, and for UUIDs.
 
 
 def optional(item: FieldCodec, *, tagged: bool = False) -> FieldCodec:
@@ -380,12 +380,11 @@ def _decode_uuid(buffer: memoryview, position: int) -> tuple[UUID, int]:
     return UUID(bytes=bytes(buffer[position:end])), end  # UUID raises ValueError for fewer than 16 bytes.
 
 
-# SIZED maps the name of a type to a function that returns a codec for the type. Each encoded value of the type begins
-# with its length. Older and newer message versions encode this length differently, so the function takes a codec for
-# the length as an argument.
+# The encoded values of these types begin with a length. Older and newer message versions encode this length
+# differently. So each function takes the codec of the length as an argument, and returns the codec of the type.
 SIZED = {"string": string, "bytes": bytestring, "records": records}
-# FIXED maps the name of a type to its codec, for types whose encoded values all have the same size. For example, an
-# int32 has 4 bytes.
+# The encoded values of each of these types always have the same size. For example, an int32 has 4 bytes. So no length
+# comes before the value.
 FIXED = {
     "bool": BOOL,
     "int8": INT8,

@@ -49,9 +49,8 @@ class RecordsBuilder:
         number = len(values)
         encoded, runs = encode_values(values, self.count, timestamp, self.base_timestamp, len(self.data))
         count = self.count + number
-        # Python checks for Ctrl-C only at a function call and before a loop repeats. The next three lines contain no
-        # function call and no loop. So Ctrl-C cannot interrupt these lines: `data`, `runs` and `count` always change
-        # together.
+        # Python checks for Ctrl-C only at function calls and before a loop repeats. The next three lines contain
+        # neither. So after Ctrl-C, `data`, `runs` and `count` still describe the same records.
         self.data += encoded
         self.runs += runs
         self.count = count

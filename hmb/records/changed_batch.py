@@ -29,8 +29,8 @@ from hmb.records.compression import CODEC_MASK, DEFAULT_LIMIT, Codec, compress
 from hmb.records.producer_numbers import NO_BATCH_NUMBERS, BatchNumbers
 from hmb.records.record import NO_TIMESTAMP, TimestampType
 
-# The names of the header's fields after the CRC. The last field of RecordBatch, `view`, is left out, because the header
-# does not contain it.
+# These are the header fields after the CRC. The last field of RecordBatch, `view`, is not a part of the header, so the
+# slice leaves it out.
 _NAMES_AFTER_CRC = RecordBatch._fields[RecordBatch._fields.index("attributes") : -1]
 
 

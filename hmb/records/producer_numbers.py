@@ -35,7 +35,7 @@ class BatchNumbers(NamedTuple):
     base_sequence: int
 
 
-# These are the numbers of a batch whose producer is not idempotent.
+# If a producer is not idempotent, its batches have no producer id, no epoch and no sequence number.
 NO_BATCH_NUMBERS = BatchNumbers(NO_PRODUCER_ID, NO_PRODUCER_EPOCH, NO_SEQUENCE)
 
 

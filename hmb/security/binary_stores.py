@@ -21,7 +21,7 @@ from pathlib import Path
 KINDS = ("PKCS12", "JKS")
 MAGIC = {b"\x30": "PKCS12", b"\xfe\xed\xfe\xed": "JKS"}  # the first bytes of the files
 TO_PKCS12 = "keytool -importkeystore -srckeystore {path} -destkeystore {path}.p12 -deststoretype PKCS12"
-# OpenSSL's error message contains this word if the store uses a cipher that only OpenSSL's legacy provider has.
+# For an old cipher, OpenSSL's error contains this word. HMB then runs OpenSSL again with `-legacy`.
 OLD_CIPHER = "unsupported"
 
 

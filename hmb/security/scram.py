@@ -65,8 +65,8 @@ TEXT, BASE64 = r"[!-+\--~]+", "[A-Za-z0-9+/=]+"  # TEXT: printable characters wi
 CLIENT_FIRST = re.compile(
     rf"(?P<header>n,(?:a=(?P<acts_as>[^,]*))?,)(?P<bare>n=(?P<name>[^,]+),r=(?P<nonce>{TEXT})(?:,(?P<extensions>.*))?)"
 )
-# A client that logs in with a delegation token (KIP-48) adds this extension to its first message. The name in this
-# message is then the id of the token.
+# To log in with a delegation token (KIP-48), a client adds this extension to its first message. The name in the message
+# is then the id of the token.
 TOKEN_EXTENSION = "tokenauth=true"
 SERVER_FIRST = re.compile(rf"r=(?P<nonce>{TEXT}),s=(?P<salt>{BASE64}),i=(?P<iterations>\d{{1,9}})(?:,.*)?")
 CLIENT_FINAL = re.compile(rf"(?P<bare>c=(?P<channel>{BASE64}),r=(?P<nonce>{TEXT})(?:,[^,]*)*),p=(?P<proof>{BASE64})")

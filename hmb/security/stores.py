@@ -114,8 +114,8 @@ class TlsSettings:
             raise TlsSettingError("ssl.keystore.certificate.chain", "is missing, but ssl.keystore.key is set")
 
         def load(path: Path) -> None:
-            # If the key is encrypted and `password` is None, OpenSSL asks the user for a password on the terminal. So
-            # the default of `key_password` is an empty string. With an empty password, OpenSSL raises an error instead.
+            # With the password None, OpenSSL asks for the password of an encrypted key on the terminal. With an empty
+            # password, OpenSSL raises an error. So the default of `key_password` is an empty string.
             context.load_cert_chain(path, password=self.key_password)
 
         if self.keystore_location:

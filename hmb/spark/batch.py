@@ -53,8 +53,8 @@ class BatchReader(DataSourceReader):
         options, level = self._options, tasks.isolation_level(self._options)
         with closing(tasks.cluster_of(options)) as cluster:
             partitions = partitions_of(cluster, options)
-            # If a partition has no record at or after the ending time, read the partition to its end. Spark's Kafka
-            # connector does the same.
+            # If a partition has no record at or after the ending time, the query reads the partition to its end.
+            # Spark's Kafka connector does the same.
             end = resolve(cluster, options.ending, partitions, level, side="ending", if_no_record="latest")
             strategy = options.time_strategy
             start = resolve(cluster, options.starting, partitions, level, side="starting", if_no_record=strategy)
@@ -68,7 +68,7 @@ class BatchReader(DataSourceReader):
         return [RangePartition(each) for each in cut(ranges, options.min_partitions, options.max_records)]
 
     def _narrowed(self, ranges: list[OffsetRange], level: int) -> list[OffsetRange]:
-        # The module `filters` needs PySpark 4.1. With PySpark 4.0, an import at the top of this file would fail.
+        # Only a query with pushed-down filters needs the module `filters`. So other queries do not load it.
         from hmb.spark.filters import narrowed
 
         with closing(tasks.cluster_of(self._options)) as cluster:

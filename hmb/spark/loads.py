@@ -76,11 +76,11 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 RUN, UNCOMMITTED, MANIFEST, LOCK = "run=", "_tmp-", "_manifest.json", "_lock"
-# The function `load` chooses the brokers, topic, offsets and columns, so it refuses options with these prefixes.
+# Refuse options with these prefixes, because `load` chooses the brokers, topic, offsets and columns.
 CHOSEN = ("assign", "subscribe", "starting", "ending", "columns", "kafka.bootstrap.")
 RECORDS_PER_RUN = 10_000_000
-# The part before the colon has at least two characters, so that the path "a:/data" is not read as a URI. The expression
-# accepts "file:///data" and "file:/data", because the class Path shortens "file:///data" to "file:/data".
+# The part before the colon has at least two characters, so "a:/data" is a path, not a URI. One slash after the colon is
+# enough, because the class Path shortens "file:///data" to "file:/data".
 URI = re.compile(r"([a-z][a-z0-9+.-]+):/(?://)?(.*)", re.IGNORECASE | re.DOTALL)
 
 
@@ -156,9 +156,8 @@ def _session(topic: str) -> SparkSession:
     """Start a Spark session that prints nothing. Spark need not print errors, because `load` raises them."""
     spark = session(f"hmb load {topic}")
     spark.sparkContext.setLogLevel("OFF")
-    # If a task fails, its Python worker can write a traceback, for example of a BrokenPipeError, to standard error.
-    # Java copies this output to its own standard error, and Spark's log level does not suppress it. The next lines
-    # therefore let Java discard everything that it would write to its standard error.
+    # If a task fails, its Python worker can write a traceback. Java copies the traceback to its own standard error,
+    # even if the log level is OFF. So the next lines discard Java's standard error.
     gateway = spark.sparkContext._gateway
     assert gateway is not None, "a session with a SparkContext has a connection to Java"
     java = gateway.jvm.java
@@ -276,8 +275,8 @@ def _write(spark: SparkSession, root: Path, planned: LoadRun, given: Mapping[str
         "endingOffsets": json.dumps(to_json(planned.end)),
         "includeHeaders": "true",
     }
-    # `folder.as_uri()` would write a space in the path as %20. Spark would not change %20 back to a space, and would
-    # use a wrong directory. So the path stays unchanged here.
+    # `folder.as_uri()` would write a space as %20. Spark does not change %20 back to a space, and would write to a
+    # wrong directory.
     spark.read.format("hmb").options(**{**given, **positions}).load().write.parquet(f"file://{folder}")
     files = sorted(folder.glob("*.parquet"))
     run = planned._replace(rows=sum(pq.read_metadata(path).num_rows for path in files), files=len(files))

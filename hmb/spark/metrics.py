@@ -90,8 +90,8 @@ def lag(progress: StreamingQueryProgress, admin: Admin | None = None) -> Lag | N
 
 def _estimated_bytes(admin: Admin, behind: list[tuple[TopicPartition, int]]) -> int:
     partitions = {partition for partition, _ in behind}
-    # The size of each partition's largest replica. A replica that is not in sync may lack records, so its size is too
-    # small.
+    # If a replica is not in sync, some records may be missing in it. So use the size (bytes) of each partition's
+    # largest replica.
     sizes: dict[TopicPartition, int] = {}
     for directories in admin.describe_log_dirs().values():
         for directory in directories:

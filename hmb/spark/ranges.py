@@ -65,9 +65,8 @@ def cut(ranges: list[OffsetRange], min_partitions: int | None, max_records: int 
     if min_partitions is None or len(ranges) >= min_partitions:
         return ranges
     pieces = _pieces([each.size for each in ranges], min_partitions)
-    # For example, three ranges have 1, 1 and 98 offsets, and `min_partitions` is 10. `pieces` is then [1, 1, 10]. With
-    # these numbers, the result would have 12 ranges, which is too many. So keep the two small ranges whole, and compute
-    # a new number for the large range: 10 - 2 = 8 pieces.
+    # `_pieces` returns at least 1 for each range, so the sum can exceed `min_partitions`. For ranges of 1, 1 and 98
+    # offsets and 10 partitions, it returns 1, 1 and 10. So divide the large range again, into 10 - 2 = 8 pieces.
     whole = [each.size for each, number in zip(ranges, pieces, strict=True) if number == 1]
     remaining = max(1, min_partitions - len(whole))
     large = [each for each, number in zip(ranges, pieces, strict=True) if number > 1]
@@ -95,9 +94,9 @@ def limited(start: Mapping[TopicPartition, int], end: Mapping[TopicPartition, in
     total = sum(backlog.values())
     if total <= most:
         return dict(end)
-    # For example, a trigger should read 100 offsets, and two partitions have 1 and 1,000 unread offsets. The share of
-    # the small partition would be 1 * 100 // 1001 = 0, so the query might never read its record. The trigger therefore
-    # reads at least one offset of each partition that has unread offsets, as in Spark's Kafka connector.
+    # For example, a partition has 1 of 1,001 unread offsets. If `most` is 100, its share is 1 * 100 // 1001 = 0. The
+    # query might never read this offset. So each partition with unread offsets gets at least one, as in Spark's Kafka
+    # connector.
     return {
         partition: start[partition] + min(size, max(1, size * most // total)) if size else end[partition]
         for partition, size in backlog.items()

@@ -159,8 +159,8 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         if backlog:
             self._last_batch_at = time.monotonic()
         elif self._is_available_now:
-            # The query has finished its last batch. Spark would call `commit` only when a further batch begins, so the
-            # reader calls `commit` itself.
+            # The query ends here, because it has read all records. Spark calls `commit` only when a further batch
+            # begins. So the reader calls `commit` for the last batch itself.
             self.commit(start)
         return to_json(limited(begin, end, limit.max_rows) if isinstance(limit, ReadMaxRows) else end)
 

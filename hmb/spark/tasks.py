@@ -55,8 +55,8 @@ if TYPE_CHECKING:
 
 LOGGER = logging.getLogger(__name__)
 
-# For the column `headers`, Spark accepts exactly this Arrow type. Each Arrow list type contains a name for its items.
-# Spark uses the name "element". With another name, the Arrow type would be a different type.
+# For the column `headers`, Spark accepts only this Arrow type. The name of a list's items is a part of the type, and
+# Spark uses the name "element".
 HEADERS = pa.list_(pa.field("element", pa.struct([pa.field("key", pa.string()), pa.field("value", pa.binary())])))
 HEADER = StructType([StructField("key", StringType()), StructField("value", BinaryType())])
 COLUMNS = [
@@ -195,7 +195,7 @@ def _column(batch: pa.RecordBatch, name: str) -> pa.Array:
     if name == "timestamp":
         return _timestamps(column)
     if name == "headers":
-        # If a record has no headers, Spark's Kafka connector returns null instead of an empty list. Do the same.
+        # For a record without headers, return null instead of an empty list, as Spark's Kafka connector does.
         has_none = pc.equal(pc.list_value_length(column), 0)
         return pc.if_else(has_none, pa.scalar(None, HEADERS), column.cast(HEADERS))
     return column

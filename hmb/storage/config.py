@@ -62,8 +62,7 @@ class LogConfig:
     flush_messages: int         = _key(NEVER, "sync the log after this number of records", minimum=1)
     flush_ms: int               = _key(NEVER, "sync the log after this time", minimum=0)
     max_decompressed: int       = DEFAULT_LIMIT  # limit (bytes) of one decompressed batch; topics cannot change it
-    # Each append reads the following three fields. Their values depend on the settings above. `__post_init__` computes
-    # the values once, when the object is created, so an append does not need to compute them.
+    # Each append reads the next three fields. So `__post_init__` computes them only once, from the settings above.
     max_segment_ms: int         = field(init=False)  # segment.ms; in a compacted log at most max.compaction.lag.ms
     looks_at_records: bool      = field(init=False)  # whether each append must read the records of a batch
     uses_log_append_time: bool  = field(init=False)  # whether the broker sets the timestamps, not the producer

@@ -85,19 +85,17 @@ class GroupCommit:
         self._synced_ahead = 0  # size (bytes) of the active segment when `sync_ahead` last started a sync
         self._is_syncing_ahead = False  # whether the thread started by `sync_ahead` is still running
         self._failure: OSError | None = None
-        # A thread holds `_lock` while it syncs. During the sync, the thread can also take the log's lock.
-        # Only a thread that holds `_lock` changes `recovery_point`, `synced_at`, `syncs` and `_files_synced`. Other
-        # threads read the first three of these fields without `_lock`, and may get an old value. An old value can only
-        # cause one unnecessary call of `sync`.
+        # The thread that syncs the log holds `_lock`, and can also take the log's lock during the sync. Only this
+        # thread changes `recovery_point`, `synced_at`, `syncs` and `_files_synced`. Other threads read the first three
+        # fields without `_lock`, and can get an old value. An old value causes at most one unnecessary call of `sync`.
         #
-        # `sync_ahead` starts a thread that syncs the log before a segment is full. At its end, this thread sets
-        # `_is_syncing_ahead` to False without a lock. Every other change of `_is_syncing_ahead` or `_synced_ahead`
-        # requires the log's lock.
+        # `sync_ahead` can start a thread that syncs the log before the active segment is full. At its end, this thread
+        # sets `_is_syncing_ahead` to False without a lock. For all other changes of `_is_syncing_ahead` and
+        # `_synced_ahead`, a thread must hold the log's lock.
         #
-        # `_failure` is the error that makes the log refuse all appends. A thread may set `_failure` if it holds `_lock`
-        # or the log's lock. So two threads can set `_failure` at the same time, and one of the two errors is lost. This
-        # does no harm, because one error is enough to refuse all appends. A thread can read `_failure` without a lock,
-        # because `_failure` never changes back to None.
+        # `_failure` is the error after which the log refuses all appends. A thread that sets `_failure` holds `_lock`
+        # or the log's lock. So two threads can set it at the same time, and one error is lost. But one error is enough
+        # to refuse all appends. Threads read `_failure` without a lock, because it never becomes None again.
         self._lock = threading.Lock()
 
     def sync(self, end_offset: int, begin: Callable[[int], Unsynced], clock: Callable[[], int]) -> None:

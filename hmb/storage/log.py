@@ -110,10 +110,10 @@ class Log:
         self.epochs = LeaderEpochs()
         self.clock, self._reserve = clock, reserve  # `clock` returns the time in ms
         self.events = EventLog(clock) if events is None else events  # recent events, for example a new segment
-        # This lock guards segments, offsets and producers. An append holds the lock while it assigns offsets and writes
-        # the records. A read holds the lock only while it copies the offsets and the list of segments. A cleanup holds
-        # the lock only for short steps, for example while it changes the list of segments. Some threads need several
-        # locks. They take `cleanup_lock` first, the lock of `group_commit` second, and this lock last.
+        # This lock guards the log's segments, its offsets and the state of its producers. An append holds the lock
+        # while it assigns offsets and writes the records. A read holds the lock only while it copies the offsets and
+        # the list of segments. A cleanup holds the lock only for short steps, such as a change of this list. A thread
+        # that takes several locks takes `cleanup_lock` first, the lock of `group_commit` second, and this lock last.
         self.lock = threading.Lock()
         checkpoint = LogCheckpoint(recovery_point, clean, manifest.segments(directory.name) if manifest else None)
         loaded: LoadedLog = load(directory, config, checkpoint, now=clock(), stop=stop)

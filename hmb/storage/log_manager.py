@@ -163,8 +163,8 @@ class LogManager:
     def _open(
         self, path: Path, config: LogConfig, recovery_point: int | None, start_offset: int, *, clean: bool
     ) -> Log:
-        # While the broker starts, `self._stop` can end a long recovery. Later, the broker opens only new logs, which
-        # need no recovery and no stop.
+        # At its start, the broker opens old logs. Their recovery can take long, so the event `self._stop` can end it.
+        # After the start, the broker opens only new logs, which need no recovery.
         stop = NO_STOP if self._loaded else self._stop
         log = Log(
             *(path, config),
@@ -204,8 +204,8 @@ class LogManager:
         """
         with self._lock:
             self._raise_if_closed()
-            # The checkpoint files can still contain the offsets of a deleted topic. A new topic can have the same name
-            # as the deleted topic. So the broker writes the offset 0 for each new log.
+            # The checkpoint files can still contain the offsets of a deleted topic that had the same name as a new
+            # topic. These offsets are wrong for the new logs, so first write the offset 0 for each new log.
             self.write_checkpoints({**self._logs, **dict.fromkeys(each.name for each in new)})
             paths = [self._path(each.name) for each in new]
             contents: dict[Path, str] = {}

@@ -39,8 +39,8 @@ class LogSegments:
 
     def __init__(self, segments: Sequence[Segment], manifest: Manifest | None, partition: str) -> None:
         self._segments = list(segments)
-        # Each pair contains a removed segment whose files still exist. The number is the time (ms) at which the log
-        # plans to delete these files.
+        # Each pair contains a time (ms) and a segment that is no longer in the list. At this time, the log plans to
+        # delete the segment's files.
         self._removed: deque[tuple[int, Segment]] = deque()
         self._manifest = manifest
         self._partition = partition  # the partition's name in the manifest
@@ -79,8 +79,8 @@ class LogSegments:
         append. So `end_offset` stays known, even if compaction removes the last records of the old segment.
         """
         self.active.close()  # This closes the segment's files. A read opens them again.
-        # Do not sync the manifest. A power cut may then remove the entry of the closed segment. In this case, the
-        # broker checks the whole segment at its next start. This check takes time, but no record is lost.
+        # The manifest is the broker's list of its files. Without a sync, a power cut can remove the closed segment from
+        # this list. The broker then checks the whole segment at its next start, but no record is lost.
         self.add_entry(self.active, end_offset, sync=False)
         segment = Segment(self.active.path.parent, end_offset, config)
         segment.make(sync=sync)
@@ -175,8 +175,8 @@ class LogSegments:
         To delete a log, the broker first renames its directory, and removes the files later. The caller holds the lock
         NAMES_LOCK.
         """
-        # The broker has renamed the directory of this log, so a new log can now use the old name. The manifest's
-        # entries for the old name then belong to the new log. This log must therefore not change the manifest any more.
+        # The broker has renamed this log's directory, so a new log can use the old name. In the manifest, the old name
+        # then belongs to the new log. So this log must not change the manifest any more.
         self._manifest = None
         for segment in self._segments:
             together.update_parent_dir(segment.files, directory)
@@ -189,7 +189,7 @@ def entry_of(segment: Segment, next_offset: int) -> SegmentEntry:
     """
     found = segment.path.stat() if segment.path.exists() else None
     size, modified = (found.st_size, found.st_mtime_ns) if found else (0, 0)
-    # If another process has changed the file, store the time 0. The broker then checks the file at its next start.
+    # If another process has changed the file, the time 0 makes the broker check the file at its next start.
     modified = 0 if segment.changes.found else modified
     aborted = segment.transaction_index
     sizes = (segment.offset_index.size, segment.time_index.size, aborted.size)

@@ -95,9 +95,9 @@ SNAPSHOT_HEADER = struct.Struct(">hIi")  # version, CRC, number of entries
 SNAPSHOT_CRC_START = 6  # the CRC covers the bytes from this position on
 SNAPSHOT_ENTRY = struct.Struct(">qhiqiqiq")
 SNAPSHOT_VERSION = 1
-# A broker's counter of producer ids begins at 0, and never reaches this limit. But a client can write any id into a
-# batch, up to 2^63 - 1. When a broker starts, its counter continues after the highest id in its logs. The broker
-# ignores ids above this limit, because no broker assigned them.
+# A broker's counter of producer ids begins at 0, and never reaches this limit. At a start, the counter continues after
+# the highest id in the logs. But clients can write any id up to 2^63 - 1 into a batch. So the broker ignores ids above
+# this limit: no broker has assigned them.
 HIGHEST_ASSIGNED_ID = 2**62
 
 
@@ -188,8 +188,8 @@ class ProducerState:
             return None
         self.check_epoch(producer_id, epoch)
         if batch.base_sequence == NO_SEQUENCE:
-            # Only the broker itself writes batches with a producer id but without sequence numbers. They contain
-            # committed offsets. The broker writes each of them only once, so this batch is not a duplicate.
+            # Only the broker itself writes batches with a producer id but without sequence numbers: batches of
+            # committed offsets. It writes each of these batches only one time, so the batch is not a duplicate.
             return None
         expected = 0
         if epoch == producer.epoch:

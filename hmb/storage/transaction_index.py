@@ -102,8 +102,8 @@ class TransactionIndex(IndexFile):
 
     def append(self, transaction: AbortedTransaction) -> None:
         """Add an entry. If the method raises OSError, it has added nothing."""
-        # Extend `_content` before `_append` increases the number `entries`. Searches take no lock, so the bytes of all
-        # entries that are counted must already be in `_content`.
+        # Searches take no lock. They expect the bytes of all entries that the number `entries` counts. So add the new
+        # bytes to `_content` before `_append` increases `entries`.
         self._content += self.ENTRY.pack(VERSION, *transaction)
         try:
             self._append(VERSION, *transaction)

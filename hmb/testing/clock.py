@@ -65,8 +65,8 @@ from hmb.storage import clock
 from hmb.storage.clock import BrokerClock
 from hmb.units import now_ms
 
-# While `advance` moves the clock, a periodic task waits for the remaining time divided by PARTS, but at least for its
-# interval. If 40 hours remain, a task with an interval of 10 s waits 2 hours.
+# Periodic tasks run less often while `advance` moves the clock. A task waits for the remaining time divided by PARTS,
+# but at least for its interval. For example, if 40 hours remain, a task waits 40 / 20 = 2 hours.
 PARTS = 20
 MS = timedelta(milliseconds=1)
 

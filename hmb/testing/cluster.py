@@ -87,9 +87,9 @@ class SimulatedCluster:
         fixed: dict[str, Setting] = {
             "listeners": listeners,
             "listener.security.protocol.map": protocols,
-            # A node must answer with an error for each partition that another node leads. So it must see all partitions
-            # that the client reads. But in a fetch session, a Fetch request leaves out unchanged partitions. The value
-            # 0 turns fetch sessions off.
+            # A node must answer with an error for each partition that another node leads. In a fetch session, Fetch
+            # requests leave out unchanged partitions, so the node would not see all partitions. The value 0 turns fetch
+            # sessions off.
             "max.incremental.fetch.session.cache.slots": 0,
         }
         self.broker = Broker(config={**(config or {}), **fixed}, clock=clock)

@@ -115,8 +115,8 @@ class Broker:
         self._is_running = False
 
     def _new_server(self) -> BrokerServer:
-        # Records that were not synced survive a kill of the broker, but not a power cut. Nobody uses a temporary
-        # directory after a power cut, so a broker with a temporary directory makes no syncs.
+        # Without syncs, records survive a kill of the broker, but not a power cut. After a power cut, nobody uses a
+        # temporary directory, so a broker with a temporary directory makes no syncs.
         syncs = self._names_directory and self._remove_temporary is None
         return BrokerServer(
             *(self._data_dir, *self._address, self._config, self.handlers, self._versions),

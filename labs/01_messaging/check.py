@@ -216,15 +216,15 @@ def check_interrupted_publish(answer):
 
 def test_interrupted_calls(answer):
     """Each method has the right result even if the system lets another thread run in the middle of the method."""
-    # Each case has a list of messages and the names of two subscribers. For example, in the case (["one", "two"],
-    # "ab"), the test publishes the messages "one" and "two". One thread then calls `poll` for subscriber 'a'. In the
-    # middle of this call, a second thread calls `poll` for subscriber 'b'.
+    # Each case has a list of messages and a string with the names of two subscribers, one letter each. The test
+    # publishes the messages. One thread then calls `poll` for the first name. In the middle of this call, a second
+    # thread calls `poll` for the second name.
     #
     # In the case "aa", both threads call `poll` for subscriber 'a'. The two calls must return different messages. If
-    # the topic has only one message, one call must return this message, and the other call must return None.
+    # the topic has only one message, one of the calls must return None.
     #
-    # In the case "ab", one thread calls `poll` for subscriber 'a', and the other thread calls it for 'b'. Both calls
-    # must return the message "one".
+    # In the case "ab", the threads call `poll` for two subscribers, 'a' and 'b'. Each subscriber gets all messages, so
+    # both calls must return the first message.
     for messages, names in ((["one", "two"], "aa"), (["one", "two"], "ab"), (["one"], "aa")):
         for step in range(1, 200):
             topic = answer.Topic()

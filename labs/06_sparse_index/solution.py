@@ -12,8 +12,8 @@ def read_index(data, base_offset):
 
 
 def lookup(entries, offset):
-    # During the loop, all entries at indexes below `low` have offsets of at most `offset`. All entries at index `high`
-    # and above have greater offsets.
+    # Each entry is a pair (offset, position). In each step of the loop, `entries[:low]` have offsets up to `offset`
+    # (included), and `entries[high:]` have greater offsets.
     low, high = 0, len(entries)
     while low < high:
         middle = (low + high) // 2

@@ -65,9 +65,8 @@ def logs(rng):
     yield [0, 0, 1, 2, 3], [0, 0, 4]
     yield [], [0]
     for _ in range(300):
-        # Both logs begin with the epochs in `common`, and continue with newer epochs. The records of a newer epoch are
-        # in only one of the logs. For each newer epoch, `is_mine` contains True if this log is `mine`, and False if it
-        # is `theirs`.
+        # Both logs begin with the epochs in `common`. Each newer epoch has records in at most one of the logs. The list
+        # `is_mine` selects this log for each newer epoch: True is the log `mine`, and False is the log `theirs`.
         common = random_epochs(rng, rng.randrange(8), 3)
         last = common[-1] if common else 0
         is_mine = [rng.random() < 0.5 for _ in range(5)]

@@ -25,8 +25,8 @@ STEPS = Path(__file__).parents[2] / "steps" / "rebalance.py"
 COORDINATOR = "coordinator"
 COMMITTERS = ("ada", "bob")
 ORDERS = TopicPartition("orders", 0)
-# The topic `__consumer_offsets` gets only one partition, so that the commits of both groups in the drawing go to the
-# same partition.
+# Only commits in the same partition can share one write. With one partition of `__consumer_offsets`, both groups in the
+# drawing use the same partition.
 SETTINGS = {"offsets.topic.num.partitions": "1", "group.initial.rebalance.delay.ms": "0"}
 
 
@@ -158,14 +158,14 @@ def commit() -> Drawing:
         events.clear()
         log = broker.context.topics.log_of(TopicPartition("__consumer_offsets", 0))
         threads = []
-        # The broker cannot write eve's commit until this lock is free. Meanwhile, ada's and bob's commits wait together
-        # in the queue.
+        # The function `commit` holds the log's lock, so the broker cannot write eve's commit yet. Meanwhile, the
+        # commits of ada and bob wait together in the queue.
         with log.lock:
             for count, consumer in enumerate(members.values(), 1):
                 threads.append(threading.Thread(target=consumer.commit, args=({ORDERS: 40 + count},)))
                 threads[-1].start()
                 wait_for_calls(events, OffsetManager.begin_commit, count, ended=True)
-                # Wait until the broker has taken the commit of the consumer eve from the queue.
+                # The broker must write eve's commit alone. Wait until the broker has taken it from the queue.
                 wait_for_calls(events, Journal._append, 1)
         for thread in threads:
             thread.join()

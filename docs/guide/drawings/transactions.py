@@ -63,8 +63,8 @@ def transaction() -> Drawing:
             with producer.transaction():
                 producer.send("weather", b"storm").result()
                 producer.send("alerts", b"stay inside").result()
-            # Copy the events now. When the broker stops, it adds events for its syncs, and the drawing must not show
-            # them.
+            # When the broker stops, it syncs its logs. The drawing must not show these syncs, so copy the events before
+            # the broker stops.
             found = list(events)
     lanes: list[tuple[str, Tone]] = [
         ("producer", "blue"),

@@ -22,8 +22,8 @@ class ObservedSimulation(Simulation):
     """A simulation that records the progress of the spouts, the bolts and the snapshots after each step."""
 
     def __init__(self, *arguments: Any, **options: Any) -> None:
-        # Each of the next three lists contains one number for each step of the simulation. The number is the sum of two
-        # offsets, one for each partition of the topic.
+        # Each of the next three lists gets one number in each step of the simulation. The number is a sum of two
+        # offsets, because the topic has two partitions.
         self.read: list[int] = []  # the sum of the positions of all spouts
         self.marked: list[int] = []  # the sum of the offsets in the low water mark of the slowest bolt
         self.completed: list[int] = []  # the sum of the offsets in the clock of the newest complete snapshot

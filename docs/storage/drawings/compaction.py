@@ -26,9 +26,8 @@ from hmb.storage.time_index import TimestampOffset
 
 CONFIG = LogConfig(cleanup_policy="compact", min_cleanable_dirty_ratio=0.0)
 # Each list contains the records of one segment, as pairs (key, value). EARLIER contains segments 1 and 2 of a log, and
-# LATER contains segments 3 to 5.
-# The first compaction of this log compacts segments 1 and 2. The drawing shows the second compaction, which compacts
-# segments 1 to 4. Compaction never changes the last segment of a log.
+# LATER contains segments 3 to 5. The first compaction compacts segments 1 and 2. The second compaction compacts
+# segments 1 to 4, and the drawing shows it. Compaction never changes the last segment of a log.
 EARLIER = ([("a", "1"), ("f", "1"), ("c", "1")], [("a", "2"), ("d", "1"), ("b", "2")])
 LATER = ([("c", "2"), ("a", "3"), ("e", "1")], [("d", None), ("b", "3"), ("e", "2")], [("a", "4")])
 MEMORY = 1_000_000
@@ -56,7 +55,7 @@ def write(log: Log, segments: tuple[list[tuple[str, str | None]], ...]) -> None:
 def round_of_cleaner() -> Drawing:
     """Draw a log before and after a compaction: its clean part, its dirty part and its active segment."""
     with small_log(CONFIG) as log:
-        # Compaction never changes the last segment of a log, so the first compaction skips LATER[0].
+        # Compaction never changes the last segment of a log, so the first `compact` skips LATER[0].
         write(log, (*EARLIER, LATER[0]))
         first_dirty = compact(log, 0)
         write(log, LATER[1:])

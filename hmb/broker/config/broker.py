@@ -70,14 +70,13 @@ LOG_DEFAULTS = {
     "min.insync.replicas": "min.insync.replicas",
     "unclean.leader.election.enable": "unclean.leader.election.enable",
 }
-# A time setting has one name for each unit: for example, log.retention.hours, log.retention.minutes and
-# log.retention.ms. For each name with a unit larger than ms, TIMES contains the name of the same setting in ms, and a
-# factor. For example, the factor of log.retention.hours is 3,600,000, because an hour has 3,600,000 ms. So
-# log.retention.hours=2 means log.retention.ms=7200000.
+# Some time settings have several names. TIMES maps each additional name to the setting's main name and to a factor. The
+# broker multiplies the value by this factor to get ms. For example, log.retention.hours has the factor 3,600,000,
+# because an hour has 3,600,000 ms.
 #
-# If a user sets both log.retention.hours and log.retention.ms, the broker uses the value in ms. The broker reads the
-# values in hours first, then those in minutes, and those in ms last. Each value replaces the value before it. So the
-# names with the largest unit come first in TIMES.
+# If a user sets both log.retention.hours and log.retention.ms, the broker must use the value in ms. The broker reads
+# names in the order of TIMES first, then all other names. A later value replaces an earlier value, so larger units come
+# first in TIMES.
 TIMES = {
     "log.retention.hours": ("log.retention.ms", HOUR_MS),
     "log.retention.minutes": ("log.retention.ms", MINUTE_MS),
@@ -87,11 +86,11 @@ TIMES = {
 }
 ALIASES = {"node.id": "broker.id", "log.dir": "log.dirs"}
 KAFKA_DEFAULTS_OF_ALIASES = {"node.id": None, "log.dir": "/tmp/kafka-logs"}
-# The broker can divide its work among threads in two ways. network/server.py contains the code for "connection", and
-# network/staged.py the code for "staged".
+# The setting `threading` has two values. With "connection", one thread serves one connection (network/server.py). With
+# "staged", several threads share this work (network/staged.py).
 THREADING = ("connection", "staged")
-# These names have a lower priority than the other names of the same settings. The broker reads their values first, and
-# later values replace them. For example, log.dirs replaces log.dir if a user sets both.
+# The broker reads the names in OVERRIDDEN before all other names, and a later value replaces an earlier value. So if a
+# user sets both log.dir and log.dirs, the broker uses the value of log.dirs.
 OVERRIDDEN = [*TIMES, "log.dir"]
 
 

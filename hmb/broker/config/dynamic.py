@@ -98,14 +98,13 @@ class DynamicConfig:
         """
         self._static = OWN_DEFAULTS | _with_both_ids(properties)
         self._store = store
-        # A thread holds this lock while it reads the settings of a resource and then replaces them. Without the lock,
-        # another thread could change the settings between these two steps, and its change would be lost. If a thread
-        # needs several locks, it takes this lock first.
+        # A thread reads the settings of a resource, and then replaces them. Without the lock `alterations`, another
+        # thread could change the settings between these two steps, and that change would be lost. A thread takes
+        # `alterations` before any other lock.
         self.alterations = threading.Lock()
-        # `_lock` guards the stored settings and `current`. After a change of the settings, a thread calls the functions
-        # in `_listeners` while it holds `_lock`. One of these functions takes the lock of `Topics`. A thread that needs
-        # both locks must therefore take `_lock` first. With the opposite order, two threads could wait for each other
-        # forever.
+        # `_lock` guards the stored settings and `current`. A thread holds `_lock` while it calls the functions in
+        # `_listeners`. One of these functions takes the lock of `Topics`. To prevent a deadlock, a thread must never
+        # take `_lock` while it holds the lock of `Topics`.
         self._lock = threading.Lock()
         self._listeners: list[Callable[[BrokerConfig], None]] = []
         self.name = str(BrokerConfig.from_properties(properties).broker_id)

@@ -151,7 +151,7 @@ def setting(
 
 
 dynamic_setting = partial(setting, dynamic=True)  # a setting that clients may alter while the broker runs
-# The Python type of a setting's default value -> the setting's type in Kafka's protocol.
+# TYPES maps the Python type of a setting's default value to the setting's type in Kafka's protocol.
 TYPES = {bool: ConfigType.BOOLEAN, float: ConfigType.DOUBLE, str: ConfigType.STRING}
 
 

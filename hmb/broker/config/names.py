@@ -9,8 +9,8 @@ from hmb.broker.config.broker import BROKER_CONFIGS
 from hmb.broker.config.keys import ConfigError, nearest
 from hmb.defaults import SERVERS_VARIABLE
 
-# The names of some security settings begin with LISTENER_PREFIX or end with JAAS_SUFFIX. The module
-# security/settings.py reads these settings.
+# Setting names with this prefix or this suffix contain the name of a listener or of a SASL mechanism. No list can
+# contain all these names, so security/settings.py checks them.
 LISTENER_PREFIX, JAAS_SUFFIX = "listener.name.", ".sasl.jaas.config"
 CONTROLLERS = re.compile(
     r"controller\.quorum\..*|metadata\..*|early\.start\.listeners|broker\.heartbeat\.interval\.ms"

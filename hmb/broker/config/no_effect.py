@@ -85,7 +85,7 @@ BROKER = [
     _int("socket.send.buffer.bytes", 102_400, SYSTEM, -1),
     _int("socket.receive.buffer.bytes", 102_400, SYSTEM, -1),
 ]
-# Tools of Kafka set these settings while they move replicas. DescribeConfigs returns one of these settings only if a
+# Kafka's tools set these limits while they move replicas. The DescribeConfigs response contains one of them only if a
 # client has set it.
 RATES = [
     _long("leader.replication.throttled.rate", None, ONE_BROKER, 0, dynamic=True),

@@ -122,8 +122,8 @@ def alter_each(
 
 
 def _find_alterable(named: Named, broker: BrokerContext) -> Resource:
-    # The error for an empty topic name must be INVALID_REQUEST. The function `find` would raise
-    # INVALID_TOPIC_EXCEPTION.
+    # This check chooses the error INVALID_REQUEST for an empty topic name. Without the check, the function `find` would
+    # raise INVALID_TOPIC_EXCEPTION.
     if named.resource_type == ResourceType.TOPIC and not named.resource_name:
         raise KafkaError(
             ErrorCode.INVALID_REQUEST,

@@ -20,8 +20,8 @@ from pathlib import Path
 from hmb.storage.state.identity import DataDirectoryError
 from hmb.storage.state.manifest import DamagedStateFile, Manifest
 
-# The outer key is the id of a broker, the name of a group, or the name of a client metrics resource. The inner
-# dictionary maps the name of each setting to its value.
+# The outer key is a broker's id, "" (all brokers), a group's name, or the name of a client-metrics subscription. The
+# inner dictionary maps the names of settings to their values.
 Configs = dict[str, dict[str, str]]
 
 

@@ -24,8 +24,8 @@ from hmb.records.producer_numbers import ProducerIdAndEpoch
 def handle(request: AddOffsetsToTxnRequest, context: RequestContext) -> AddOffsetsToTxnResponse:
     producer = ProducerIdAndEpoch(request.producer_id, request.producer_epoch)
     try:
-        # Create the topic for committed offsets. FindCoordinator also creates this topic, but the producer sends
-        # FindCoordinator later.
+        # The topic `__consumer_offsets` must exist now. FindCoordinator for a group also creates this topic, but a
+        # producer sends that request only after AddOffsetsToTxn.
         context.broker.groups.make_topic()
         partition = context.broker.groups.offsets.partition_for(request.group_id)
         context.broker.transactions.add_partitions(request.transactional_id, producer, {partition}, version=0)

@@ -51,8 +51,8 @@ def handle(request: CreateTopicsRequest, context: RequestContext) -> CreateTopic
                 charge_partitions(context, checked.total, CreateTopicsResponse.FIRST_VERSION_OF_THROTTLING)
             new.append((topic_response, checked))
     outcomes = _create([topic for _, topic in new], request, context)
-    # New topics with the same settings share one list of settings in the response. With one list for each topic, the
-    # handler would need more time for the lists than for all its other work.
+    # New topics with the same settings share one list of settings in the response. One list for each topic would take
+    # more time than all other work of the handler.
     configs: dict[frozenset[tuple[str, str]], list[TopicResponse.CreatableTopicConfigs]] = {}
     for (topic_response, (topic, count)), outcome in zip(new, outcomes, strict=True):
         if outcome is None:

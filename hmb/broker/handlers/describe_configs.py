@@ -36,8 +36,8 @@ Synonym = Entry.DescribeConfigsSynonym
 def handle(request: DescribeConfigsRequest, context: RequestContext) -> DescribeConfigsResponse:
     check_repetitions((each.resource_type, each.resource_name) for each in request.resources)
     response = DescribeConfigsResponse()
-    # Most topics have the same settings. The handler makes the list of described settings only once for all topics with
-    # the same settings.
+    # Most topics have the same settings. The handler therefore stores each list of described settings, and uses it for
+    # all topics with the same settings.
     described: dict[object, list[Entry]] = {}
     for wanted in request.resources:
         result = Result(resource_type=wanted.resource_type, resource_name=wanted.resource_name)

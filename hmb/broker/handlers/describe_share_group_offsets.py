@@ -88,6 +88,6 @@ def _partition(partition: PartitionId, states: States, broker: BrokerContext) ->
         log = broker.topics.find(None, partition.topic_id).log(partition.partition)
         if state.start_offset != NO_START_OFFSET:
             lag = log.high_watermark - state.start_offset - max(0, state.complete_count)
-            # InitializeShareGroupState accepts any start offset, so the computed lag can be negative or too large.
+            # InitializeShareGroupState accepts any start offset. So the lag can be negative, or too large for int64.
             response.lag = min(max(0, lag), INT64_MAX)
     return response

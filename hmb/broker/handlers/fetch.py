@@ -58,8 +58,8 @@ from hmb.storage.watchers import Watchers
 
 PartitionData = FetchResponse.FetchableTopicResponse.PartitionData
 AbortedTransaction = PartitionData.AbortedTransaction
-# The responses for all partitions share these objects. If the handler created new objects for each partition, this
-# would take longer than reading the records.
+# The responses for all partitions share the objects NO_END and NO_LEADER. Creating new objects for each partition would
+# take longer than reading the records.
 NO_END, NO_LEADER = PartitionData.EpochEndOffset(), PartitionData.LeaderIdAndEpoch()
 NO_SNAPSHOT = PartitionData.SnapshotId()
 

@@ -24,7 +24,7 @@ from hmb.protocol.messages.list_config_resources import (
 )
 
 Listed = ListConfigResourcesResponse.ConfigResource
-# This is the order in which Kafka lists the resources.
+# The response lists the resources in the order of these types, as in Kafka.
 ORDER = (
     ResourceType.GROUP,
     ResourceType.CLIENT_METRICS,

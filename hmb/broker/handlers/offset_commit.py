@@ -41,7 +41,7 @@ Wanted = OffsetCommitRequest.OffsetCommitRequestTopic
 TopicResponse = OffsetCommitResponse.OffsetCommitResponseTopic
 PartitionResponse = TopicResponse.OffsetCommitResponsePartition
 Offsets = dict[TopicPartition, CommittedOffset]
-# In a request, the timestamp -1 (NOW) means the current time, and the retention time -1 (BROKERS_RETENTION) means the
+# In a request, the timestamp -1 (NOW) means the current time. The retention time -1 (BROKERS_RETENTION) means the
 # retention time in the broker's settings.
 NOW = BROKERS_RETENTION = -1
 

@@ -70,9 +70,9 @@ def handle(request: OffsetFetchRequest, context: RequestContext) -> OffsetFetchR
 def _group(group: Group, stable: bool, context: RequestContext) -> GroupResponse:
     group_response = GroupResponse(group_id=group.group_id)
     groups = context.broker.groups
-    # First read the pending offsets, which belong to open transactions. Then read the committed offsets. If a
-    # transaction is committed between these two steps, both results contain its offsets. If the handler read the
-    # committed offsets first, neither result would contain them.
+    # A commit turns a transaction's pending offsets into committed offsets, possibly between the handler's two reads.
+    # The handler reads the pending offsets first, so it finds the offsets twice. In the opposite order, it would miss
+    # them.
     held = groups.offsets.pending(group.group_id) if stable else set[TopicPartition]()
     try:
         if context.version == 0:

@@ -39,8 +39,8 @@ from hmb.records.producer_numbers import ProducerIdAndEpoch
 TopicResponse = TxnOffsetCommitResponse.TxnOffsetCommitResponseTopic
 PartitionResponse = TopicResponse.TxnOffsetCommitResponsePartition
 Offsets = dict[TopicPartition, CommittedOffset]
-# A group can refuse a commit with one of these errors. Transactional producers do not know these errors. So a producer
-# gets ILLEGAL_GENERATION instead.
+# A group can refuse a commit with one of these errors, but transactional producers do not know these errors. The
+# producer therefore gets ILLEGAL_GENERATION instead.
 ILLEGAL = (ErrorCode.GROUP_ID_NOT_FOUND, ErrorCode.STALE_MEMBER_EPOCH)
 
 

@@ -38,7 +38,7 @@ Written = list[tuple[PartitionResult, Callable[[], None]]]  # a response, and a 
 def handle(request: WriteTxnMarkersRequest, context: RequestContext) -> WriteTxnMarkersResponse:
     written: Written = []
     response = WriteTxnMarkersResponse(markers=[_write(wanted, written, context) for wanted in request.markers])
-    # First append all markers, and then sync. In this way, one sync of a log covers several markers.
+    # The sync comes after all appends, because one sync of a log then covers several markers.
     for partition_result, finish in written:
         with error_code_in(partition_result):
             finish()

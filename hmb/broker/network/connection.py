@@ -101,7 +101,7 @@ class AcceptedConnection:
 
         The server calls this method before it starts the thread of the connection.
         """
-        # Only brokers with SASL need these modules. Their import takes 15 ms.
+        # These two imports take 15 ms, and only a broker with SASL needs them.
         from hmb.broker.network.connection_login import ConnectionLogin
         from hmb.broker.security.mechanisms import mechanisms_of
 

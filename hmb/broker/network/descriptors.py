@@ -29,8 +29,8 @@ def raise_limit() -> int:
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     if soft == resource.RLIM_INFINITY:
         return ENOUGH
-    # On Linux, `hard` is -1 if no hard limit exists. Then `soft` is greater than `hard`, so the loop continues with
-    # ENOUGH.
+    # On Linux, `hard` is -1 if no hard limit exists. The condition `soft < limit` is then false for `hard`, so the loop
+    # continues with ENOUGH.
     for limit in (hard, ENOUGH):
         if soft < limit:
             with contextlib.suppress(OSError, ValueError):

@@ -44,9 +44,9 @@ from hmb.broker.network.sending import send
 from hmb.protocol.api_keys import ApiKey
 from hmb.protocol.primitives import Part
 
-# If a connection's newest response waits for the disk, the broker can collect up to 64 responses before it sends them.
+# If the newest response waits for a sync to disk, the queue of a connection can grow to 64 responses.
 MAX_DEFERRED = 64
-# A response is ready if it does not have to wait for the disk. The broker sends at most 4 ready responses together.
+# A ready response does not wait for the disk. The broker sends at most 4 together: more make a producer slower.
 MAX_READY = 4
 
 

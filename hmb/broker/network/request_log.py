@@ -40,7 +40,7 @@ class LoggedDispatcher(Dispatcher):
     def begin(self, frame: memoryview, account: Account = UNCOUNTED) -> EncodedResponse | Deferred[EncodedResponse]:
         started = time.perf_counter()
         login = self._client.login
-        # The log does not show the content of a raw SASL message, because the message may contain a password.
+        # A raw SASL message (without a Kafka header) can contain a password, so the log must not show its content.
         is_token = login is not None and login.expects_raw_token
         request = f"{self._peer} {'a SASL message' if is_token else _described(frame)}: {len(frame) + LENGTH_SIZE} B"
         response = super().begin(frame, account)

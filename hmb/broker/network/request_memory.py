@@ -44,8 +44,8 @@ from hmb.units import MIB
 
 USUAL_REQUEST = MIB  # in bytes; by default, a producer sends no larger requests (max.request.size)
 KEPT_FOR_USUAL = 8 * MIB  # this part of the budget, in bytes, is reserved for requests of at most USUAL_REQUEST bytes
-# The limit, in bytes, for the decoded values of one request. An array item counts as 1,024 bytes, so one request can
-# contain about 16,000 items. The broker decodes these items in at most 0.8 s.
+# The decoded values of one request take at most this number of bytes. An array item counts as 1,024 bytes, so a request
+# can contain about 16,000 items. Decoding these items takes at most 0.8 s.
 MAX_VALUES = 16 * MIB
 FREE_VALUES = 64 * 1024  # the budget does not count the first FREE_VALUES bytes of a request's decoded values
 MEMORY_TIMEOUT = 60.0  # a request waits at most this number of seconds for free memory
@@ -64,8 +64,8 @@ class RequestMemory:
     def __init__(self, limit: int) -> None:
         """Create a budget of `limit` bytes. If `limit` is 0 or negative, the budget is unlimited."""
         self._limit = limit
-        # The lock of this condition guards the fields below. A thread that needs this lock and the lock of `watchers`
-        # takes this lock first.
+        # The lock of `_changed` guards the fields from `_used` to `_stopped`. A thread that needs this lock and the
+        # lock of `watchers` takes the lock of `_changed` first.
         self._changed = threading.Condition()
         self._used = 0
         self._overdrawn: Account | None = None  # the one account that has made `_used` greater than the limit

@@ -30,8 +30,8 @@ if TYPE_CHECKING:
 FIRST_REQUEST_TIMEOUT = 10.0  # a new client must send its first request within this number of seconds
 CHUNK_TIMEOUT = 30.0  # seconds in which the rest of a request, or the next megabyte of a large request, must arrive
 READ_BUFFER = 32 * 1024  # size of each connection's read buffer, in bytes
-# The broker's memory limit applies only to requests larger than this number of bytes. A smaller request takes at most
-# 0.5 MB after decoding, so the broker does not count its memory.
+# A request of at most 1,024 bytes takes at most 0.5 MB after decoding. The broker therefore counts only the memory of
+# larger requests.
 COUNTED_FRAME = 1024
 
 
@@ -45,7 +45,7 @@ class Requests:
 
     def __init__(self, source: int | TlsFile, max_request: int, memory: RequestMemory) -> None:
         """Read from `source`: the descriptor of a socket, or the decrypted bytes of a connection with TLS."""
-        # `_CountingFile` is a FileIO. It is faster than the object that the method `socket.makefile` returns, because
+        # `_CountingFile` is a subclass of FileIO. The object from the method `socket.makefile` would be slower, because
         # that object runs more Python code for each read.
         self._file = _CountingFile(source, "rb", closefd=False) if isinstance(source, int) else source
         self._stream = BufferedReader(self._file, READ_BUFFER)

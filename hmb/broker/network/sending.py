@@ -54,8 +54,8 @@ def send(sock: socket.socket, parts: Sequence[Part]) -> None:
         if isinstance(part, IN_PIECES):
             if limit.taken:
                 limit.check()
-            # With MSG_MORE, the kernel waits for the bytes that follow, here the records. Without MSG_MORE, the kernel
-            # would send a small packet that contains only the header.
+            # Without MSG_MORE, the kernel would send a small packet with only the header. With MSG_MORE, the kernel
+            # waits for the records that follow the header.
             _send_bytes(sock, b"".join(pending), limit, MSG_MORE)
             pending.clear()
             if isinstance(part, FileRegion):

@@ -158,7 +158,7 @@ class Server:
             return
         if security.tls is not None:
             sock = security.tls.encrypted(sock)
-        # The method `address_limit` can wait for a DNS server, so the thread calls it before it takes the lock.
+        # This call can wait for a DNS server. The thread does not hold `_lock` yet, so no other thread has to wait.
         address_limit = self._limits.address_limit(host, broker.config.limits)
         with self._lock:
             if (reason := self._reason_to_refuse(host, listener, broker.config.limits, address_limit)) is not None:

@@ -63,8 +63,8 @@ class Handlers:
     """
 
     def __init__(self, capacity: int) -> None:
-        # The channel needs no limit, because each connection is in it at most once. When a handler thread takes None
-        # from the channel, the thread ends.
+        # A SimpleQueue has no size limit, but the channel contains each connection at most once. A handler thread ends
+        # when it takes None from the channel.
         self._channel: SimpleQueue[StagedConnection | None] = SimpleQueue()
         self._room = threading.BoundedSemaphore(capacity)  # free room for requests that wait for a handler
         self._threads = 0  # the number of handlers; only `resize` changes it, in one thread at a time
@@ -114,8 +114,8 @@ class StagedConnection(AcceptedConnection):
     def __init__(self, handlers: Handlers, *arguments: Any, **options: Any) -> None:
         super().__init__(*arguments, **options)
         self._handlers = handlers
-        # The queue needs no limit, because it never has more than MAX_IN_FLIGHT responses. When the responder thread
-        # takes None from the queue, the thread ends.
+        # A SimpleQueue has no size limit, but this queue never has more than MAX_IN_FLIGHT responses. The responder
+        # thread ends when it takes None from the queue.
         self._responses: SimpleQueue[Sequence[Part] | None] = SimpleQueue()
         self._changed = threading.Condition()  # guards the fields below; a thread that holds it takes no other lock
         self._frames: deque[tuple[memoryview, Account]] = deque()  # requests that were read, but not handled yet

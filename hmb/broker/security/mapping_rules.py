@@ -18,8 +18,8 @@ from dataclasses import dataclass
 from typing import Any
 
 RULE = re.compile(r"RULE:((?:\\.|[^\\/])*)/((?:\\.|[^\\/])*)/([LU]?)|DEFAULT")
-# In the replacement text of a rule, `$1` stands for the text that the first group of the rule's regular expression has
-# matched.
+# In a rule's replacement text, `$1` stands for a part of the name. The first group in the rule's pattern has matched
+# this part.
 GROUP = re.compile(r"\$(\d)")
 SHORT_NAMES = {
     "commonName": "CN",

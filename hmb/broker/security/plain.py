@@ -83,8 +83,8 @@ class PlainExchange:
             raise PlainError("the message is malformed") from None
         if acts_as not in ("", self.user):
             raise PlainError(ANOTHER_NAME)
-        # The duration of a login must not show whether a user exists. The broker therefore compares hashes, which takes
-        # the same time for each password. The broker makes this comparison even if no user has the name `self.user`.
+        # The duration of a login must not show whether a user exists. For an unknown user, the broker therefore
+        # compares the client's password with the random password NOBODY.
         expected = self._passwords.get(self.user, NOBODY)
         if not hmac.compare_digest(_digest(password), _digest(expected)):
             raise PlainError(WRONG_PASSWORD)

@@ -62,10 +62,10 @@ SCRAM = StateTable(
     (ScramState.CLIENT_FINAL, ScramEvent.PROVED, ScramState.COMPLETE),
     (ScramState.CLIENT_FINAL, ScramEvent.WRONG, ScramState.REFUSED),
 )
-# A function that returns the credential of a user. For an unknown user, the function invents a credential (decoys.py).
+# A function that returns the credential of a user. For an unknown user, it returns a false credential (decoys.py).
 Find = Callable[[ScramMechanism, str], ScramCredential]
-# A function that returns the credential of a token. For an unknown token, the function invents a credential, so that
-# clients cannot find out which tokens exist.
+# A function that returns the credential of a delegation token. For an unknown token, it returns a false credential, so
+# that clients cannot find out which tokens exist.
 FindToken = Callable[[ScramMechanism, str], TokenCredential]
 
 

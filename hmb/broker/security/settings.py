@@ -52,9 +52,8 @@ RESTRICTING = re.compile(
 )
 JAAS = "sasl.jaas.config"
 SESSION = "connections.max.reauth.ms"  # can have a value for each listener, and for each mechanism of a listener
-# The broker does not start if a listener has an unknown setting, because such a setting may restrict access. HMB does
-# not use `num.network.threads`, because it has one thread per connection. But this setting does not restrict access, so
-# the broker ignores it and starts.
+# If a listener has an unknown setting, the broker does not start, because the setting can restrict access.
+# `num.network.threads` restricts no access, so the broker ignores it. (HMB has one thread per connection.)
 NO_EFFECT = {"num.network.threads"}
 MECHANISM_NAME = re.compile(rf"(?P<mechanism>{'|'.join(MODULES).lower()})\.(?P<base>.+)")
 AUTHORIZATION_NAMES = [key.name for key in AUTHORIZATION]
@@ -264,7 +263,7 @@ def _jaas_users(line: str, mechanism: str) -> dict[str, str]:
 
 
 def _tls_of(listener: str, values: Mapping[str, str]) -> TlsListener:
-    # Only a broker with TLS needs these modules. They load OpenSSL, and their import takes 16 ms.
+    # The imports in this function load OpenSSL and take 16 ms. Only a broker with TLS needs them.
     from hmb.broker.security.mapping_rules import parse_rules
     from hmb.broker.security.tls import TlsListener
     from hmb.security.stores import TlsSettingError, TlsSettings

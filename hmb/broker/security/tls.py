@@ -193,8 +193,8 @@ def shake_hands(sock: TlsSocket, timeout: float) -> None:
         start = socket.socket.recv(sock, 1, socket.MSG_PEEK)
         if start and start[0] != HANDSHAKE:
             socket.socket.send(sock, UNEXPECTED_MESSAGE)
-            # The broker has just sent a TLS alert. Read the bytes that the client has sent: if they stayed unread, the
-            # system would reset the connection, and the client could lose the alert.
+            # If the broker closed the connection with unread bytes, the operating system would reset the connection.
+            # The client could then lose the TLS alert that the broker has just sent.
             socket.socket.recv(sock, MAX_ENCRYPTED_AT_ONCE)
             raise CloseConnection(
                 "the client sent plain text to a listener with TLS; use security.protocol=SSL or SASL_SSL in the client"

@@ -54,11 +54,11 @@ class Topics:
         """Open all logs in the data directory. Raises DataDirectoryError."""
         self._logs = logs
         self._default = config.log
-        # The settings of each internal topic, such as __consumer_offsets, by its name. They also apply to an internal
-        # topic that another broker, for example Kafka, has created in this data directory.
+        # This dict maps the name of each internal topic, such as __consumer_offsets, to its settings. They also apply
+        # if another broker, for example Kafka, has created the topic in this data directory.
         self._internal = {name: topic.configs for name, topic in internal_topics(config).items()}
-        # This lock guards the table of topics and the file topics.json. A thread may need both this lock and the lock
-        # of the log manager. It then takes this lock first, and the log manager's lock second.
+        # A thread must hold `_lock` to change the table of topics or the file topics.json. If a thread needs `_lock`
+        # and the log manager's lock, it takes `_lock` first.
         self._lock = threading.Lock()
         self._store = TopicStore(logs.directory / TOPICS_FILE, logs.manifest)
         stored = self._store.read()
@@ -211,8 +211,8 @@ class Topics:
         for (topic, total), logs in zip(new.values(), made, strict=True):
             what = "added partitions to topic" if topic.partitions else "created topic"
             self.events.add(EventKind.TOPIC, f"{what} {topic.name}, partitions: {total}", LOGGER)
-            # Create a new mapping and leave the old mapping unchanged, because other threads may be reading it without
-            # a lock.
+            # Other threads can read the dict `topic.partitions` without a lock. So do not change this dict, but replace
+            # it with a new dict.
             topic.partitions = {**topic.partitions, **logs}
             self._table.add(topic)
         self.version += bool(new)
@@ -236,10 +236,8 @@ class Topics:
             made = iter(self._logs.create_all(logs) if new else ())
         except OSError as error:
             self._logs.reserve.use(error)
-            # An error has occurred, so the broker deletes the new partitions that it has already created. It renames
-            # their directories, and puts an id into each new name. The id is random. If the id were the topic id and
-            # the broker crashed, the broker's next start would delete all partitions of the topic, including its older
-            # partitions.
+            # The deletion writes an id into the names of the new directories. After a crash, the broker deletes all
+            # partitions of the topic with this id. A random id protects the topic's older partitions.
             names = dict.fromkeys((each.name for each in logs), uuid.uuid4())
             with contextlib.suppress(OSError):  # If this fails, the next start of the broker deletes the partitions.
                 left = self._logs.delete(names).left

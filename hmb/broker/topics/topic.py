@@ -10,7 +10,7 @@ from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.protocol.topics import INTERNAL_TOPICS
 from hmb.storage.log import Log
 
-# A topic has at most this number of partitions. As in Kafka, one request can create at most this number of partitions.
+# The limit for the partitions of one topic. It is also the limit for the new partitions of one request, as in Kafka.
 MAX_TOPIC_PARTITIONS = 10_000
 
 

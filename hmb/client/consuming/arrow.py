@@ -56,6 +56,6 @@ def _readable(
             table = columns(*position.partition, batches[:number], first, end, names)
             return table, next_offset, batch_error(position, batch, why)
         next_offset = batch.last_offset + 1
-    # Each batch alone can be converted, so no batch is damaged. But all batches together are too large for one Arrow
-    # column. Return an empty table, together with the error that reports this.
+    # Each batch alone can be converted, so no batch is damaged. All batches together are too large for one Arrow
+    # column, so return an empty table with the error.
     return columns(*position.partition, [], first, end, names), first, error

@@ -147,8 +147,8 @@ class RecordBuffer:
     def __init__(self, decoder: BatchDecoder) -> None:
         self.decoder = decoder
         self._fetched: deque[FetchedBatches] = deque()
-        # The next three fields describe the last batch that the buffer has decoded. They contain the records of the
-        # batch, the index of the next record to return, and the consumer's position in the batch's partition.
+        # The next three fields belong to the batch that was decoded last: its records, the index of the next record to
+        # return, and the consumer's position in the partition.
         self._records: list[ConsumerRecord] = []
         self._next = 0
         self._position: Position

@@ -382,9 +382,8 @@ class Consumer:
             if self._group is not None and names != before:
                 self._group.subscribe(names, created=names - before if self._until is None else ())
             if self._group is None and self._until is None:
-                # Some metadata responses do not contain a topic although it exists. When a later response contains the
-                # topic again, its partitions seem to be new. But the consumer already has a position in each of these
-                # partitions, and must not start at "earliest" again.
+                # A metadata response can lack a topic that exists. When a later response contains the topic again, its
+                # partitions seem new. But each of them already has a position, and must not restart at "earliest".
                 self._reader.add({it: "earliest" for it in new if it not in self._reader.positions})
             if self._discovery.is_by_pattern:
                 self._reader.remove_deleted()

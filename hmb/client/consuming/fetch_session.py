@@ -158,9 +158,8 @@ class FetchSessionHandler:
         ):
             epoch = INITIAL_SESSION_EPOCH
         self._known, self._uses_ids = wanted, uses_ids
-        # If the request that this method returns fails, the next request must contain all wanted partitions, and its
-        # epoch must be INITIAL_SESSION_EPOCH. `_epoch` is the epoch of the next request, so it gets this value. If the
-        # response continues the session, the method `completed` replaces the value.
+        # `_epoch` is the epoch of the next request. If this request fails, the next request must start a new session
+        # with all wanted partitions. If the response continues the session, the method `completed` sets the next epoch.
         self._sent_epoch, self._epoch = epoch, INITIAL_SESSION_EPOCH
         if epoch <= INITIAL_SESSION_EPOCH:
             return FetchRequestData(self._id, epoch, wanted, {})

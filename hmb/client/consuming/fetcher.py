@@ -321,8 +321,8 @@ class Fetcher:
                 if batch.last_offset >= position.fetch_offset:
                     batches.append(batch)
         except KafkaError as error:
-            # Raise the error only if the damaged batch is the first batch. If intact batches come before the damaged
-            # batch, the fetcher returns the intact batches first, and its next request begins at the damaged batch.
+            # If intact batches come before the damaged batch, the consumer must get their records first. The next
+            # request then begins at the damaged batch, and the fetcher raises the error.
             if not batches:
                 where = f"cannot read {position.partition} from offset {position.fetch_offset}"
                 raise KafkaError(error.code, f"{where}: {error.message}") from error

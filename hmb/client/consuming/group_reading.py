@@ -136,8 +136,8 @@ class GroupReading:
                 self.offsets.commit_async(unsaved, self._auto_committed)
 
     def on_assigned(self, partitions: Collection[TopicPartition]) -> None:
-        # In the new group protocol (KIP-848), the coordinator answers before it has computed an assignment. An empty
-        # first assignment is therefore not final, and `has_assignment` stays false.
+        # In the consumer protocol (KIP-848), the coordinator can send an empty assignment before it has computed the
+        # real one. In this protocol, an empty assignment therefore does not set `has_assignment`.
         self.has_assignment |= bool(partitions) or self._settings.group_protocol == GroupType.CLASSIC
         offsets: dict[TopicPartition, Offset] = {
             partition: "earliest" if partition.topic in self._created else self._offset for partition in partitions

@@ -46,8 +46,8 @@ class Position:
     is_removed: bool = False  # whether the consumer no longer uses this position
     error: Exception | None = None  # `poll` raises this error when the buffer is empty
     failing_since: float | None = None  # the time of the first failure after the last success, or None
-    # The time (time.monotonic()) at which a broker first reported that the topic is unknown. None if brokers know the
-    # topic.
+    # The time (time.monotonic()) when an unbroken series of UNKNOWN_TOPIC_OR_PARTITION errors began. A success or
+    # another error sets this field to None.
     missing_since: float | None = None
     retry_at: float = 0.0
     high_watermark: int = NO_OFFSET

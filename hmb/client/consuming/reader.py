@@ -218,10 +218,8 @@ class AssignmentReader:
             wanted: Offset = "latest" if self._until == "end" else self._until
             ends = resolve(self._cluster, dict.fromkeys(offsets, wanted), self._settings.isolation_level)
             for partition, end in ends.items():
-                # Suppose that the log contains offsets 0 to 9, but the application starts at offset 50 by mistake. If
-                # `end` were 10, the end of the log, the reader would fetch nothing and report no error. Therefore `end`
-                # becomes 51, the offset after the start. The reader then fetches offset 50, and the broker returns an
-                # error.
+                # If the start is after the log's end, the reader would fetch nothing and report no error. Therefore
+                # `end` becomes the start plus 1. The reader then fetches one offset, and the broker returns an error.
                 is_after_end = self._until == "end" and offsets[partition] > end
                 self.positions[partition].end = offsets[partition] + 1 if is_after_end else end
         for partition, offset in offsets.items():

@@ -121,9 +121,8 @@ class Discovery:
 
         Raises KafkaError if a topic of the subscription does not exist, unless `wait_for_topics` is set.
         """
-        # The code below asks a broker for the topics, and can raise an error. The consumer must then ask again soon. So
-        # this line sets the time of the next attempt before anything can fail. If all goes well, the last lines of this
-        # method set a new time.
+        # The requests for the topics can raise an error, and the consumer must then try again soon. So set the time of
+        # the next attempt first. After a success, the end of this method replaces it.
         self._refresh_at = time.monotonic() + min(self._max_age, RETRY_AFTER)
         if self.is_by_pattern:
             topics = [topic for topic in self._cluster.topics() if self._subscription.matches(topic)]

@@ -106,9 +106,8 @@ def assign_sticky(members: Members, counts: Counts) -> Assignment:
         topic: [member.member_id for member in in_order if topic in member.topics]
         for topic in {partition.topic for partition in every}
     }
-    # Begin with the topics that the fewest members read. For example, only member A reads topic X, but A and B read
-    # topic Y. A must get all partitions of X. If X comes first, the assignor can balance this: it gives more partitions
-    # of Y to B.
+    # Only a few members can get the partitions of a topic with few readers. So these partitions come first. The
+    # assignor then restores the balance with the topics that many members read.
     for partition in sorted(every, key=lambda it: len(readers[it.topic])):
         if partition not in owners:
             owners[partition] = min(readers[partition.topic], key=lambda reader: len(kept[reader]))
@@ -129,9 +128,8 @@ def assign_cooperative_sticky(members: Members, counts: Counts) -> Assignment:
     kept = _kept(all_members, set(claims))
     for member_id, _, _, owned, _ in all_members:
         new = assignment[member_id] - kept[member_id]
-        # `claims[it]` is the number of members that owned the partition `it` before the rebalance. `it in owned` counts
-        # as 1 if this member owned the partition, and as 0 otherwise. If `claims[it]` is greater than this count,
-        # another member owned the partition. The partition then stays unassigned in this rebalance.
+        # If another member owned the partition `it`, the partition stays unassigned in this rebalance. `claims[it]`
+        # counts all previous owners. `it in owned` counts as 1 if this member is one of them, and as 0 if not.
         assignment[member_id] -= {it for it in new if claims[it] > (it in owned)}
     return assignment
 
@@ -168,8 +166,8 @@ def _kept(members: list[SubscribedMember], every: set[TopicPartition]) -> Assign
                 claims[partition].append(member)
     kept: Assignment = {member.member_id: set() for member in members}
     for partition, claimants in claims.items():
-        # If two members report that they own the same partition in the same generation, one of the two reports is
-        # wrong. The leader does not know which report is wrong, so neither member keeps the partition.
+        # If two members claim the same partition in the same generation, one claim is wrong. The leader does not know
+        # which claim is wrong, so neither member keeps the partition.
         if len(claimants) == 1 and partition.topic in claimants[0].topics:
             kept[claimants[0].member_id].add(partition)
     return kept

@@ -68,9 +68,8 @@ LOGGER = logging.getLogger(__name__)
 REMOVED_FROM_GROUP = frozenset({ErrorCode.UNKNOWN_MEMBER_ID, ErrorCode.ILLEGAL_GENERATION})
 
 
-# The states in which a member sends heartbeats. In JOINING and SYNCING, the member sends none, because its request
-# waits at the coordinator and shows that the member is alive. In ASSIGNING, it sends none, because this state takes
-# only a short time.
+# In these states, a member sends heartbeats. In JOINING and SYNCING, its waiting request shows the coordinator that the
+# member is alive. ASSIGNING takes only a short time.
 HEARTBEATING = frozenset(
     {ClassicMemberState.UNJOINED, ClassicMemberState.APPLYING, ClassicMemberState.STABLE}
 )
@@ -255,9 +254,8 @@ class ClassicGroupMember:
         except ProtocolError as error:
             self._fail_unreadable(error)
             return
-        # The coordinator sets `skip_assignment` if the leader is a static member whose client has restarted (KIP-814).
-        # The coordinator still has the assignment of this generation, so the leader must not assign the partitions
-        # again.
+        # `skip_assignment` is true if the leader is a static member that has restarted (KIP-814). The coordinator still
+        # has the assignment of this generation, so the leader must not assign the partitions again.
         must_assign = is_leader and not response.skip_assignment
         self._change(ClassicMemberEvent.JOINED_AS_LEADER if must_assign else ClassicMemberEvent.JOINED)
 

@@ -83,17 +83,17 @@ class ConsumerGroupMember:
         self._owned = OwnedPartitions()
         self._target = AssignmentById()
         self._must_call_assigned = False  # whether `on_assigned` must be called
-        # The topics that the coordinator has received from the member. After a lost response, the value is None,
-        # because the member cannot know whether the coordinator has received its topics.
+        # The topics that the coordinator last received from this member. The value is None if the member does not know
+        # these topics, for example after a lost response.
         self._sent_topics: frozenset[str] | None = None
         self._sent_owned: Owned | None = NO_PARTITIONS
         self._backoff = Backoff(settings.retry_backoff)
-        # The time (seconds) between two heartbeats. The first value is the consumer's setting. Later, the value comes
-        # from the last heartbeat response.
+        # The time in seconds between two heartbeats. Until the first heartbeat response, this is the consumer's
+        # setting. Then each successful response sets the time.
         self._interval = settings.heartbeat_interval
         self._heartbeat_at = -NEVER
-        # If the consumer does not call `poll` before this time, the member leaves the group. The value is NEVER before
-        # the first poll. After the member has left for this reason, the value is NEVER until the next poll.
+        # At this time, the member leaves the group. Each `poll` sets a later time. NEVER means that no time is set:
+        # before the first `poll`, and after the member has left for this reason.
         self._leave_at = NEVER
 
     @property
@@ -184,8 +184,8 @@ class ConsumerGroupMember:
     def response_received(self, request: Request | TopicLookup, response: Any, now: float) -> None:
         if isinstance(response, TopicLookupResult):
             self._target.looked_up(response.names, now + self._interval)
-        # Ignore the response if the member's epoch has changed while the request was in flight. In this case, the
-        # member was removed from the group, or has left the group.
+        # If the member left the group or was removed during the request, its epoch is now different. The response then
+        # belongs to the old membership, so ignore it.
         elif isinstance(request, ConsumerGroupHeartbeatRequest) and request.member_epoch == self._epoch:
             self._heartbeat_answered(request, response, now)
         self._backoff.response_received(now)

@@ -74,13 +74,13 @@ class GroupMembership:
         self, cluster: Cluster, settings: MemberSettings, listener: RebalanceListener, member: GroupMember
     ) -> None:
         self._cluster, self._settings, self._listener = cluster, settings, listener
-        # This lock protects `_member` and `_is_closing`. A thread that changes one of these fields also wakes the
-        # thread that waits for a change. A thread that holds this lock never acquires another lock.
+        # A thread must hold this condition's lock to change `_member` or `_is_closing`. A thread that holds this lock
+        # takes no other lock of HMB.
         self._changed = threading.Condition()
         self._member = member
         self._is_closing = False
         self._is_calling = False  # whether a call of the rebalance listener is in progress
-        # Only the membership thread sends requests on this connection.
+        # Commits use another connection, because a request on this connection can wait for minutes.
         self._coordinator = CoordinatorConnection(cluster, CoordinatorType.GROUP, settings.group_id)
         self.offsets = CommittedOffsets(cluster, settings, self._committing_member, self._commit_refused)
         self._thread: threading.Thread | None = None
@@ -134,9 +134,8 @@ class GroupMembership:
                 self._call_listener(call)
             except Exception as error:  # noqa: BLE001 - an error of the application, raised after the rebalance
                 first_error = first_error or error
-                # The rebalance listener has raised an error, and `poll` must pass this error to the application soon.
-                # Because the deadline is now, `_next_call` does not wait for the other members. It returns a listener
-                # call only if the consumer can make this call immediately.
+                # The rebalance listener has raised an error, and `poll` must pass it to the application soon. With this
+                # deadline, `_next_call` does not wait: it returns only a call that is possible now.
                 deadline = time.monotonic()
         if first_error is not None:
             raise first_error

@@ -69,9 +69,8 @@ class AssignmentById:
         """Return the owned partitions in the format of a heartbeat request: with topic ids instead of topic names."""
         topics: dict[UUID, list[int]] = {}
         assigned_last = sorted(self._names, key=lambda topic_id: topic_id in self._assigned)
-        # If a topic was deleted and created again, `_names` maps its old id and its new id to the same name. In the
-        # dict `ids`, the id that comes later in `assigned_last` replaces the earlier one. The id in the latest
-        # assignment must win, so `assigned_last` contains the assigned ids at the end.
+        # If a topic was deleted and created again, two ids in `_names` have the same name. The last of these ids wins
+        # in `ids`. So `assigned_last` puts the ids of the latest assignment last.
         ids = {self._names[topic_id]: topic_id for topic_id in assigned_last}
         for name, number in sorted(owned):
             topics.setdefault(ids[name], []).append(number)

@@ -59,19 +59,18 @@ class Accumulator:
     def __init__(self, batch_size: int, linger: float, memory: int, max_block: float) -> None:
         self._batch_size, self._linger = batch_size, linger
         self.counters = Counters()
-        # `_lock` guards the fields below and the batches that still receive records. A thread that holds `_lock` may
+        # A thread must hold `_lock` to change the fields below, or a batch that still receives records. It may then
         # also take the lock of `Counters` or of a `BatchResult`.
         #
-        # Three methods read fields without `_lock`. `used` returns a number for monitoring. It does no harm if this
-        # number is slightly out of date. `check_open` and `finished` check whether the producer is closed. A closed
-        # producer stays closed and gets no new batches, so these two methods need no lock.
+        # `used`, `check_open` and `finished` read fields without `_lock`. A slightly outdated `used` does no harm. A
+        # closed producer stays closed and gets no new batches, so `check_open` and `finished` are also safe.
         self._lock = threading.Lock()
         self._memory = BufferMemory(self._lock, memory, max_block)
         self._batches = 0
         self._closed = False
         self._all_sender_queues: list[SenderQueues] = []
-        # Python creates a new method object each time the code reads `self._seal_batch_of`. So read it only once, and
-        # let all batches share this method object. The garbage collector then has fewer objects to visit.
+        # Python creates a new method object at each read of `self._seal_batch_of`. All batches share this one object,
+        # so the garbage collector has fewer objects to visit.
         self._seal_now = self._seal_batch_of
         self.without_leader = self.new_sender_queues()  # the queues of partitions whose leader is not known
         self._queues = PartitionQueues(self.without_leader)
@@ -330,9 +329,9 @@ class Accumulator:
     def _open(self, queue: PartitionQueue) -> ProducerBatch:
         batch = ProducerBatch(queue, time.monotonic(), BatchResult(queue.partition))
         batch.result.send_now = self._seal_now
-        # Ctrl-C must not interrupt the next four lines. Otherwise, `_batches` could count a batch that is in no queue.
-        # Python handles Ctrl-C only when a Python function begins, when a loop repeats, or after a call returns. The
-        # only call in the four lines is `append`, in the last line. So Ctrl-C cannot come between the lines.
+        # If Ctrl-C interrupted the next four lines, `_batches` could count a batch that is in no queue. Python handles
+        # Ctrl-C only when a function begins, a loop repeats, or a call returns. The only call is in the fourth line, so
+        # Ctrl-C cannot interrupt them.
         queue.open = batch
         queue.sender_queues.queues[queue] = None
         self._batches += 1

@@ -53,8 +53,8 @@ class SenderQueues:
     """The queues from which one sender thread takes batches. The accumulator's lock guards all fields."""
 
     changed: threading.Condition  # the sender thread waits on this condition, which uses the accumulator's lock
-    # The queues of this sender thread that contain batches. The queue that was added first comes first. The values of
-    # the dict are not used.
+    # This dict contains the queues with batches for one sender thread. The queue that was added first comes first. Only
+    # the keys are used.
     queues: dict[PartitionQueue, None] = field(default_factory=dict)
     wakes_at: float = -math.inf  # the time (time.monotonic()) at which the sender thread wakes; -inf while it runs
 

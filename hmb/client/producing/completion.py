@@ -50,8 +50,8 @@ class FailedBatch:
 
     batch: ProducerBatch
     error: Exception
-    # This dict maps the index of an invalid record to the broker's message about this record. The first record of the
-    # batch has the index 0.
+    # This dict maps the index of an invalid record in the batch to the broker's message about the record. The first
+    # index is 0.
     record_errors: dict[int, str] = field(default_factory=dict)
     is_from_broker: bool = False  # whether the broker has sent this error for this partition
 
@@ -79,7 +79,7 @@ class BatchCompletion:
             self.deliver(batch, response.base_offset, response.log_append_time_ms)
             return None
         if response.error_code == ErrorCode.DUPLICATE_SEQUENCE_NUMBER:
-            # An earlier attempt has written the batch, but the broker no longer knows the offset of the batch.
+            # The broker has written the batch in an earlier attempt, but no longer knows the offset.
             self.deliver(batch, NO_OFFSET, response.log_append_time_ms)
             return None
         error = response_error(batch.partition, response.error_code, response.error_message)
@@ -95,8 +95,8 @@ class BatchCompletion:
             batch.queue.window = self._settings["max_in_flight"]
         self._counters.delivered(batch.records.count)
         batch.deliver(base_offset, log_append_time)
-        # `Producer.flush` waits until all batches have left their queues, and it must also wait for the callbacks of
-        # these batches. So the batch leaves its queue only here, after its callbacks have returned.
+        # `Producer.flush` waits only for the batches in the queues, and it must also wait for the callbacks of these
+        # batches. So a batch leaves its queue only after its callbacks have returned.
         self._accumulator.done(batch)
 
     def fail(self, batch: ProducerBatch, error: Exception, record_errors: dict[int, str] | None = None) -> None:
@@ -118,9 +118,8 @@ class BatchCompletion:
         for failure in failures:
             if not failure.batch.completed:  # The batch may have failed together with an earlier batch.
                 is_postponed |= self._resolve(failure)
-        # If `is_postponed` is true, the producer must look up the leader of the partition before it sends a batch
-        # again. `move` gives the partition's queue to the thread that looks up leaders. That thread can change the
-        # queue at once. So after `move`, this method must not use the queue.
+        # If `is_postponed` is true, `move` gives the queue to the thread that looks up partition leaders. That thread
+        # can change the queue at once. So after `move`, this method must not use the queue.
         if is_postponed:
             self._accumulator.move(queue, self._accumulator.without_leader)
 
@@ -142,8 +141,8 @@ class BatchCompletion:
             self.fail(batch, error)
         elif now >= deadline:
             self.fail(batch, self._timed_out(batch, error))
-            # If these batches stayed in the queue, the producer would send each of them once more. It would wait for
-            # each response, in the worst case until the request timeout is over.
+            # The delivery timeout of these later batches is also over. If they stayed in the queue, the producer would
+            # still send them. It could then wait for each response until the request timeout ends.
             for late in self._accumulator.sealed_before(now - self._settings["delivery_timeout"], batch.queue):
                 self.fail(late, self._timed_out(late, error))
         else:

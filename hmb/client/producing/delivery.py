@@ -55,8 +55,8 @@ class Outcome(NamedTuple):
     base_offset: int = NO_OFFSET
     log_append_time: int = NO_TIMESTAMP  # in ms; NO_TIMESTAMP means that the records keep their own timestamps
     error: Exception | None = None
-    # The broker rejects a whole batch if one of its records is invalid. This dict maps the index of each invalid record
-    # in the batch to the broker's message.
+    # If one record is invalid, the broker rejects the whole batch. This dict maps the index of each invalid record to
+    # the broker's message. The first record has the index 0.
     record_errors: Mapping[int, str] = {}
 
     def offset_of(self, index: int) -> int:
@@ -75,20 +75,20 @@ class BatchResult:
     def __init__(self, partition: TopicPartition) -> None:
         self.partition = partition
         self.callbacks_done = False
-        # A function that lets the producer send the batch at once. After the call, no more records are added to the
-        # batch. Without the call, the producer waits up to `linger` seconds for more records.
+        # If a thread calls this function, the producer sends the batch at once, without more records. Without a call,
+        # the producer waits up to `linger` seconds for more records.
         self.send_now: Callable[[BatchResult], None] | None = None
         self._missing = 1  # the number of parts of the batch that have no outcome yet
         self._outcomes: dict[int, Outcome] = {}  # the outcome of each part, by the index of its first record
-        # Each pair contains a callback and the argument for this callback. The callbacks are called when every record
-        # of the batch has been written or has failed.
+        # Each pair contains a callback and its argument. The callbacks are called when every record of the batch has
+        # been written or has failed.
         self._callbacks: list[tuple[Callable[[Any], object], object]] = []
         # Only a thread that holds `_lock` changes the fields above. There is one exception: the accumulator sets
         # `send_now` without the lock, before any other thread knows this object.
         #
-        # Threads can read four fields without `_lock`. `_missing` does not change after it has become 0, and
-        # `callbacks_done` does not change after it has become True. Threads read `_outcomes` only after it is complete.
-        # If `send_now` becomes None after a thread has read it, the thread's call has no effect: the batch is complete.
+        # Threads can read four fields without `_lock`. `_missing` stays 0 after it has become 0, and `callbacks_done`
+        # stays True after it has become True. Threads read `_outcomes` only after it is complete. If a thread reads
+        # `send_now` just before it becomes None, the call has no effect, because the batch is complete.
         self._lock = threading.Lock()
         self._changed: threading.Condition | None = None  # uses `_lock`; created when a thread first waits
 
@@ -122,8 +122,8 @@ class BatchResult:
             callbacks, self._callbacks = self._callbacks, []
             self._wake_all()
         for callback, argument in callbacks:
-            # BaseException includes SystemExit. A callback that raises SystemExit must not end the sender thread that
-            # calls it.
+            # A callback can raise SystemExit, which is a BaseException but not an Exception. The sender thread must not
+            # end because of it.
             _call(callback, argument, BaseException)
         with self._lock:
             self.callbacks_done = True
@@ -256,7 +256,8 @@ class Failure(NamedTuple):
     """Records of one `send_many` call that failed together because of one error."""
 
     rows: Sequence[int]  # the indexes of the failed records in the list of values that was passed to `send_many`
-    # The index of the first failed record that the broker reports as invalid. Without such a report, this is `rows[0]`.
+    # If the broker reports records of `rows` as invalid, this is the index of the first of these records. If it reports
+    # none of them, this is `rows[0]`.
     failed_row: int
     error: Exception
     caused_elsewhere: bool = False  # whether the invalid record comes from another call of `send_many`

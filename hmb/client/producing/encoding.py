@@ -113,9 +113,8 @@ def requests(batches: Iterable[ProducerBatch], max_size: int) -> list[list[Produ
     If a single batch is larger than `max_size`, the batch is alone in its request.
     """
     found: list[list[ProducerBatch]] = []
-    # For each queue: the index of the first request that can contain the next batch of this queue. A queue contains the
-    # batches of one partition, which must stay in order. If a batch of the queue is in request 2, the next batch must
-    # be in request 3 or later.
+    # A request can contain only one batch of each queue, and the batches of a queue must stay in order. This dict maps
+    # each queue to the index of the first request that can contain the queue's next batch.
     index_of: dict[PartitionQueue, int] = {}
     sizes: list[int] = []
     for batch in batches:

@@ -105,9 +105,8 @@ from hmb.protocol.messages.produce import ProduceRequest
 from hmb.protocol.topics import TopicPartition
 from hmb.records.producer_numbers import BatchNumbers, ProducerIdAndEpoch, increment_sequence
 
-# A producer without transactions uses this version of Produce, or an older one. The next version has one new feature: a
-# Produce request can add its partitions to a transaction (KIP-890). A producer without transactions does not need this
-# feature.
+# The newest version of Produce for a producer without transactions. From the next version on, a Produce request can add
+# partitions to a transaction (KIP-890). Only a producer with transactions needs this feature.
 NEWEST_PRODUCE = ProduceRequest.FIRST_VERSION_OF_ADDING - 1
 SEQUENCE_ERRORS = {  # the errors for a batch with a wrong sequence number, an unknown producer id, or an invalid epoch
     ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER,
@@ -125,7 +124,7 @@ class AtLeastOnce:
     """
 
     transactional_id: str | None = None
-    # The reason why no batch may be sent. None while batches may be sent.
+    # The error that forbids the producer to send batches, or None.
     abort_reason: Exception | None = None
 
     def producer_id_and_epoch(self, connection: Connection) -> ProducerIdAndEpoch | None:

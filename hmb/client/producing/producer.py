@@ -73,9 +73,8 @@ class Producer:
         self._max_request_size = chosen["max_request_size"]
         self._partitioner = partitioner_of(chosen["partitioner"])
         self._key_serializer, self._value_serializer = chosen["key_serializer"], chosen["value_serializer"]
-        # `close` waits longer than the delivery timeout, because the last attempt to send a batch can begin just before
-        # the delivery timeout ends. This attempt can need two requests: one to find the leader, and one to send the
-        # batch.
+        # The last attempt to send a batch can begin just before the delivery timeout ends. This attempt can contain two
+        # requests: the first finds the leader, and the second sends the batch.
         self._close_timeout = chosen["delivery_timeout"] + 2 * chosen["request_timeout"]
         _check_settings(chosen)
         encoding = _encoding(chosen)
@@ -195,8 +194,8 @@ class Producer:
         TimeoutError only if a callback of the application blocks a sender thread.
         """
         deadline = time.monotonic() + (self._close_timeout if timeout is None else timeout)
-        # The last batch usually completes last, so wait for this batch first. The other batches are then usually
-        # complete, and the loop does not wait for them.
+        # The last batch usually completes last, so the loop waits for this batch first. The other batches are then
+        # usually complete, and the loop does not wait for them.
         for result in reversed(self._accumulator.seal()):
             if not result.wait_for_callbacks(max(0.0, deadline - time.monotonic())):
                 raise self._stuck(timeout)

@@ -133,10 +133,10 @@ class Sender(threading.Thread):
         self._settings, self._encoding = settings, encoding
         self._guarantee, self._completion = guarantee, completion
         self._taken: list[ProducerBatch] = []  # the batches that the next request will contain
-        # The batches of each unanswered request, with the time (`time.monotonic()`) at which the request was sent.
+        # For each request without a response: its batches, and the time of sending (`time.monotonic()`).
         self._posted: deque[tuple[list[ProducerBatch], float]] = deque()
-        # The failed batches of each queue. When no batch of a queue is in flight, the sender thread decides which
-        # failed batches of this queue to send again.
+        # For each queue: its failed batches. When no batch of a queue is in flight, the sender thread decides which of
+        # them to send again.
         self._failed: dict[PartitionQueue, list[FailedBatch]] = {}
 
     def run(self) -> None:
@@ -214,8 +214,8 @@ class Sender(threading.Thread):
             batches, since = self._posted[0]
             self._counters.response_received(time.monotonic() - since)
             self._complete(batches, response)
-            # Remove the request only after the line above has handled its response. If that line raises an exception,
-            # `_fail_all` still finds the request's batches in `_posted`.
+            # The method removes the request only after it has handled the response. If the handling raises an
+            # exception, `_fail_all` still finds the request's batches in `_posted`.
             self._posted.popleft()
             if not self.connection.has_buffered:
                 return

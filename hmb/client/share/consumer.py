@@ -255,8 +255,8 @@ class ShareConsumer:
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
         if error is not None:
-            # After an error, some records of the last poll may be unprocessed. In implicit mode, `close` would
-            # acknowledge these records as accepted. In explicit mode, `close` sends only the acknowledgements that
-            # are already chosen.
+            # After an error, some records of the last poll are perhaps not processed. In implicit mode, `close` would
+            # acknowledge them as accepted. In explicit mode, `close` sends only the acknowledgements that the
+            # application has already chosen.
             self._is_explicit = True
         self.close()

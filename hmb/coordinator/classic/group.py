@@ -109,8 +109,8 @@ class ClassicGroup:
         self.state = ClassicState(group_id, clock)
         self.responses, self.writes, self.event_texts = self.state.responses, self.state.writes, self.state.event_texts
         self._rebalance = Rebalance(self.state, settings.initial_delay)
-        # In a classic group, this field is always None. Only a KIP-848 group has a successor: the classic group that
-        # replaces it in a downgrade.
+        # In a downgrade, a classic group replaces a KIP-848 group, and becomes the successor of the KIP-848 group. A
+        # classic group has no successor, so this field is always None.
         self.successor: Group | None = None
         self._settings = settings
 
@@ -221,8 +221,8 @@ class ClassicGroup:
         yet, the method starts one. In any other case, the method answers at once with the current generation.
         """
         member = self.state.members.check(request.member_id, request.group_instance_id)
-        # When the leader of a Stable group sees that a topic of the group has changed, it sends a new JoinGroup
-        # request. This request starts a rebalance, even if the leader's metadata is unchanged.
+        # When a topic of a Stable group changes, the leader of the group sends a new JoinGroup request. This request
+        # must start a rebalance, even if the leader's metadata is unchanged.
         leads = self.state.current is GroupState.STABLE and member.member_id == self.state.members.leader_id
         if self.state.current is GroupState.PREPARING_REBALANCE or leads or member.protocols != protocols:
             self._rebalance.wait_for_generation(member, call)
@@ -295,8 +295,8 @@ class ClassicGroup:
             for identity, code in zip(leaving, outcomes, strict=True)
             if not code
         ]
-        # A rebalance is necessary only if the group has members. A group in the state Empty has no members, but a
-        # client can leave it: the client has received a member id from the group, and leaves before it joins.
+        # A client receives its member id before it joins. So it can also leave a group that has no members (state
+        # Empty). Without members, no rebalance is necessary.
         if gone and self.state.current is not GroupState.EMPTY:
             self._rebalance.start(", ".join(gone), now)
         return outcomes

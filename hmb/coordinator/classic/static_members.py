@@ -63,9 +63,8 @@ def replace_member(
         if state.current is not GroupState.STABLE or member.joining is not call:
             return  # A rebalance has started in the meantime and will answer the request.
         member.joining = None
-        # If `error` is None, the broker has written the new member id to disk. During the write, the client waited for
-        # the response to JoinGroup and could not send heartbeats. The session timeout of the member therefore starts
-        # again now.
+        # If `error` is None, the new member id is on disk. During the write, the client waited for the JoinGroup
+        # response and could not send heartbeats. So its session timeout starts again.
         if error is None:
             member.extend_session(now)
             state.queue_response(call, without_assignment(state.join_response_for(member), call, old_leader))

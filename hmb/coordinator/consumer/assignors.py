@@ -144,8 +144,8 @@ class _Balance:
         self._partitions = partitions
 
     def targets(self) -> Targets:
-        # The assignor begins with the topics that have few readers, because their partitions can go only to these
-        # readers. The partitions of topics with many readers then go to the readers that own the fewest partitions.
+        # A topic with few readers comes first, because only its readers can own its partitions. After that, each
+        # partition of a topic with many readers goes to the reader that owns the fewest partitions.
         in_order = sorted(self._readers, key=lambda topic: (len(self._readers[topic]), topic))
         for topic in in_order:
             self._give_away(topic)

@@ -118,8 +118,8 @@ class ConsumerState(ModernState[ConsumerMember, frozenset[PartitionId]]):
         return [
             self._record(ConsumerGroupTargetAssignmentMetadataKey, None),
             *(self._record(ConsumerGroupRegularExpressionKey, None, regular_expression=each) for each in self.regexes),
-            # HMB never stores a value under this key, but Kafka 4.0 does. The value None deletes the record that Kafka
-            # 4.0 has written.
+            # Kafka 4.0 stores a record with this key, but HMB never does. If the group has such a record from Kafka
+            # 4.0, the value None deletes it.
             self._record(ConsumerGroupPartitionMetadataKey, None),
             self._record(ConsumerGroupMetadataKey, None),
         ]

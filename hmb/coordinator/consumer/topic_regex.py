@@ -25,8 +25,8 @@ from hmb.protocol.errors import ErrorCode, KafkaError
 
 MAX_MEMORY = 1 << 20  # bytes that one compiled expression can use
 
-# HMB checks regular expressions with the library RE2, and Kafka uses RE2/J. For the same invalid expression, these
-# libraries report different messages. This table maps each message of RE2 to the message of RE2/J.
+# HMB checks regular expressions with the library RE2, and Kafka uses RE2/J. The two libraries use different messages
+# for the same error. This table maps messages of RE2 to messages of RE2/J.
 KAFKAS_REASONS = {
     "missing )": "missing closing )",
     "unexpected )": "missing closing )",

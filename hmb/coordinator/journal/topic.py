@@ -48,7 +48,8 @@ class JournalPartitions:
 
     def __init__(self, topic: JournaledTopic) -> None:
         self._topic = topic
-        # A thread holds this lock while it replaces the partitions. A thread that holds this lock takes no other lock.
+        # A thread holds `_lock` while it replaces the partitions of a topic that was deleted or created again. A thread
+        # that holds `_lock` takes no other lock.
         self._lock = threading.Lock()
         self._take(topic.logs(), LoadingState.LOADING)
 

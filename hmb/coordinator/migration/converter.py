@@ -137,8 +137,8 @@ class GroupConverter:
             classic_requests.join(group, call, request, self._topics, now, may_describe)
         elif group.kind is GroupType.SHARE or (group.kind is GroupType.STREAMS and not group.is_empty):
             refused = JoinGroupResponse(error_code=ErrorCode.INCONSISTENT_GROUP_PROTOCOL)
-            # As in Kafka, `refused` contains no member id. If this method raised the error instead, the response would
-            # contain the member id of the request.
+            # As in Kafka, the response contains no member id. If this method raised the error, the broker would put the
+            # request's member id into the response.
             group.responses.append((call, refused))
         elif not isinstance(group, ClassicGroup) and request.member_id:
             why = f"group {group.group_id!r} has no member {request.member_id!r}"

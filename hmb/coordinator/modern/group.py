@@ -62,7 +62,8 @@ class ModernGroup(ABC, Generic[StateT, SettingsT]):
         self.responses: list[tuple[Any, Any]] = []  # only responses to requests of the classic protocol (migration/)
         self.writes, self.event_texts = self.state.writes, self.state.event_texts
         self.is_unloaded = False
-        # The classic group that replaces this group in a downgrade. Only a KIP-848 group can have a successor.
+        # In a downgrade, a classic group replaces a KIP-848 group. Only then, this field contains a group: the new
+        # classic group.
         self.successor: Group | None = None
         self._settings = settings
         self._topics = topics
@@ -76,8 +77,8 @@ class ModernGroup(ABC, Generic[StateT, SettingsT]):
     @property
     def state_name(self) -> str:
         epoch = self.state.assignment_epoch
-        # The handler of ListGroups reads this property without the group's lock, and another thread may add a member at
-        # the same time. The loop below must not fail then, so it uses a copy of the members.
+        # The handler of ListGroups reads this property without the group's lock, so another thread can add a member
+        # during the loop. A loop over a changing dict fails, but a loop over a copy does not.
         members = self.state.members.copy().values()
         facts = GroupFacts(
             is_unloaded=self.is_unloaded,

@@ -35,9 +35,8 @@ def assign_simple(
     topics: dict[UUID, list[PartitionId]] = {}
     for partition in sorted(partitions):
         topics.setdefault(partition.topic_id, []).append(partition)
-    # The first reader of each topic differs, so that the same members do not always get one partition more. For
-    # example, members A and B read two topics with 3 partitions each. A gets 2 partitions of the first topic, and B
-    # gets 2 partitions of the second topic.
+    # `first` is the index of the reader that gets a topic's first partition. If `first` were 0 for each topic, the
+    # first readers would always get the extra partitions. So `first` grows by each topic's number of partitions.
     first = 0
     for topic, numbered in topics.items():
         readers = sorted(member_id for member_id, read in members.items() if topic in read)

@@ -88,7 +88,8 @@ class ShareCoordinator:
         self._journal = journal
         self._updates_per_snapshot = updates_per_snapshot
         self._clock = clock
-        # This lock guards the fields below. A thread that holds it may also take the lock of a journal partition.
+        # This lock guards `_states` and `_writes`. A thread can take the lock of a journal partition while it holds
+        # this lock.
         self._lock = threading.Lock()
         self._states: dict[SharePartitionId, ShareState] = {}
         self._writes: dict[int, int] = {}  # journal partition -> number of records since the partition was last pruned
@@ -193,8 +194,8 @@ class ShareCoordinator:
         except KafkaError:
             with self._lock:
                 if id in self._states:
-                    # The journal does not contain the change. The next record of the share-partition is therefore a
-                    # snapshot: it contains the complete state, including the change.
+                    # The write has failed, so the journal does not contain the change. With this value of `updates`,
+                    # the next record is a snapshot: the complete state, including the change.
                     self._states[id] = self._states[id]._replace(updates=self._updates_per_snapshot)
             raise
 

@@ -107,8 +107,8 @@ class SharePartition:
         self._settings = settings
         self._timer = timer
         self._clock = clock
-        # This lock guards the records in flight. A thread that holds it may take the locks of the log, of the share
-        # coordinator and of the timer. A thread releases this lock before it waits for the disk.
+        # This lock guards `_records`. A thread that holds this lock can take the locks of the log, of the share
+        # coordinator and of the timer. It must release this lock before it waits for the disk.
         self.lock = threading.Lock()
         self._records = InFlightRecords(state.start_offset, state.batches)
 
@@ -222,10 +222,9 @@ class SharePartitions:
         self._first_offset = first_offset
         self._timer = timer
         self._clock = clock
-        # `_lock` guards `_partitions`. A thread holds `_lock` while it loads a partition, so two threads cannot load
-        # the same partition at the same time. During the load, the thread also takes the share coordinator's lock. If
-        # the group has never read the partition, the thread stores the group's start offset, and waits until the offset
-        # is on disk.
+        # A thread holds `_lock` while it loads a partition into `_partitions`, so that two threads never load the same
+        # partition. During the load, it also takes the share coordinator's lock. If the group has never read the
+        # partition, it stores the group's start offset, and waits until this offset is on disk.
         self._lock = threading.Lock()
         self._partitions: dict[SharePartitionId, SharePartition] = {}
 
@@ -243,8 +242,8 @@ class SharePartitions:
     def _load(self, id: SharePartitionId, log: Log) -> SharePartition:
         state = self._coordinator.read(id, log.leader_epoch)
         if state.start_offset == NO_START_OFFSET:
-            # Store the start offset now. With the setting `latest`, it is the end of the log, which moves with each
-            # append. Without the stored offset, a restarted broker would begin at the new end and skip records.
+            # With the setting `latest`, the start offset is the present end of the log. The broker must store it now.
+            # Without it, a restarted broker would begin at a later end, and skip records.
             start = self._first_offset(log, self._settings(id.group_id).offset_reset)
             update = Update(start, 0, ())
             self._coordinator.finish(id, self._coordinator.begin_write(id, state.state_epoch, log.leader_epoch, update))

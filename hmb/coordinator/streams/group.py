@@ -114,7 +114,7 @@ class StreamsGroup(ModernGroup[StreamsState, StreamsGroupSettings]):
         configured = self._configure(topology)
         if configured.is_ready and owned is not None:
             configured.check_tasks(owned.active | owned.standby)
-        # All checks have succeeded. Only the following lines change the group.
+        # All checks are above this line, so an error in a check leaves the group unchanged.
         if self.is_empty and settings.initial_delay and self._delay_end is None:
             self._delay_end = now + settings.initial_delay
         member = before.updated(request, client_id, client_host)

@@ -277,9 +277,9 @@ class TransactionCoordinator:
             raise
         with entry.lock:
             entry.transaction = after
-            # If `after.is_prepared` is true, the coordinator has decided to commit or to abort the transaction. The
-            # decision must now be written as a marker into each partition of the transaction. Until all markers are
-            # written, `transition_in_progress` stays True. No other thread changes the transaction during this time.
+            # If `after.is_prepared` is true, the coordinator has decided to commit or to abort. It must now write this
+            # decision as a marker (a record) into each partition of the transaction. Until then,
+            # `transition_in_progress` stays True, and no other thread changes the transaction.
             entry.set_transition_in_progress(after.is_prepared)
         return after
 

@@ -25,13 +25,12 @@ class TransactionEntry:
 
     transaction: Transaction  # the newest value that is on disk
     transition_in_progress: bool = False  # True while a thread stores a new `transaction`, or writes its markers
-    # This lock guards `transaction` and `transition_in_progress`. A thread takes it before the locks of groups and
-    # logs.
+    # This lock guards `transaction` and `transition_in_progress`. A thread that also needs the lock of a group or of a
+    # log takes this lock first.
     #
-    # While a thread holds this lock, it can append records to a log. Most appends do not wait for the disk. An append
-    # waits for a sync if the setting `flush.messages` requires it, or if the log starts a new segment. If too many
-    # files are open, an append waits until the broker has closed one file. The broker first syncs this file if it has
-    # unsynced bytes.
+    # A thread that holds this lock can append records to a log. An append usually does not wait for the disk. It waits
+    # if `flush.messages` requires a sync, or if the log starts a new segment. It also waits if too many files are open:
+    # the broker must first close a file, and sync its unsynced bytes.
     lock: threading.Lock = field(default_factory=threading.Lock)
     transition_ended: threading.Condition = field(init=False)  # wakes the threads that wait for the end of a transition
 

@@ -69,12 +69,12 @@ class Transaction(NamedTuple):
     partitions: frozenset[TopicPartition] = frozenset()
     started: int = NO_TIMESTAMP
     updated: int = NO_TIMESTAMP
-    # The producer's epoch before the last increase by EndTxn (transaction version 2) or by an InitProducerId request
-    # that contains an epoch. Other increases, for example after a transaction timeout, set the field to
-    # NO_PRODUCER_EPOCH. The journal does not store this field.
+    # The producer's epoch before its last increase by EndTxn (transaction version 2), or by InitProducerId with an
+    # epoch. Other increases, for example after a transaction timeout, set this field to NO_PRODUCER_EPOCH. The journal
+    # does not store the field.
     #
-    # For example, InitProducerId increases the epoch from 4 to 5, and the response is lost. The producer repeats the
-    # request with epoch 4, and the coordinator accepts it.
+    # For example, InitProducerId increases the epoch from 4 to 5, but the response is lost. The producer repeats the
+    # request with the epoch 4. The coordinator accepts it, because `last_epoch` is 4.
     last_epoch: int = NO_PRODUCER_EPOCH
     previous_producer_id: int = NO_PRODUCER_ID
     next_producer_id: int = NO_PRODUCER_ID
@@ -139,9 +139,8 @@ class Transaction(NamedTuple):
         if known is not None and self.epoch not in (NO_PRODUCER_EPOCH, known.epoch):
             if known.epoch != self.last_epoch:
                 raise self._fenced(known)
-            # The request contains the producer's old epoch, for example 4, although the coordinator has already
-            # assigned the epoch 5. So the producer has not received the response with the epoch 5, and has repeated its
-            # request. Return the epoch 5 again.
+            # The request contains the epoch before the last increase, because the producer has not received the last
+            # response. So the coordinator returns the current epoch, and does not increase it again.
             return self._after(TransactionEvent.INITIALIZED, now, **start)
         last = NO_PRODUCER_EPOCH if known is None else self.epoch
         identity = {"producer_id": allocate(), "epoch": 0} if self._is_exhausted else {"epoch": self.epoch + 1}

@@ -137,9 +137,8 @@ def _age(clock: Clock) -> tuple[int, int]:
     return len(clock), sum(clock.values())
 
 
-# In some phases, the negotiator waits for reports from the processors (instances of spouts, bolts and sinks). ANSWERS
-# contains two functions for each of these phases. The first function returns the processors that must answer. The
-# second function checks one report, and returns True if this report is the answer.
+# In each of these phases, the negotiator waits for reports from processors (instances of spouts, bolts and sinks). The
+# first function returns the processors that must answer. The second function checks whether a report is the answer.
 ANSWERS: dict[MasterPhase, tuple[Callable[[Situation], Iterable[str]], Answer]] = {
     MasterPhase.INITIALIZE: (lambda it: it.everyone, lambda state, report: report.epoch > 0),
     MasterPhase.SPOUTS_REWIND: (lambda it: it.everyone, lambda state, report: report.is_ready),

@@ -117,9 +117,9 @@ class Negotiator:
         if step.action is not None:
             getattr(self, step.action)(situation)
 
-    # -- The actions of the negotiator. Each row of the table STEPS contains an event, and can name one of the following
-    # methods as its action. When the event occurs, the negotiator sets the next phase, and then calls the action. The
-    # argument `before` describes the topology before the phase changed.
+    # -- The following methods are the actions in the table STEPS. When an event of the table occurs, the negotiator
+    # sets the next phase, and then calls the action. The argument `before` describes the topology before the phase
+    # changed.
 
     def _begin_epoch(self, before: Situation) -> None:
         if before.state.phase is not MasterPhase.DISCONNECTED:

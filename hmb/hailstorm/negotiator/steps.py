@@ -60,8 +60,8 @@ class Step(NamedTuple):
 
 
 _P, _E = MasterPhase, NegotiatorEvent
-# The negotiator leads the processors of a topology (spouts and bolts) through several phases. In the phases below, the
-# processors are running, and the negotiator waits for answers from them.
+# In these phases, the negotiator waits for reports from the processors of a running topology. If a report does not
+# arrive in time, the negotiator begins a new epoch (a new start of the topology).
 _WAITING = (_P.SPOUTS_REWIND, _P.SPOUTS_PAUSED, _P.SPOUTS_PAUSED_AT, _P.FLOWING_TO)
 _RUNNING = (_P.FLOWING, *_WAITING)
 

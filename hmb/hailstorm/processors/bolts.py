@@ -51,10 +51,10 @@ class BoltMachine:
         self._emitter = Emitter(processors, processor, epoch)
         self._node = processor.node.name
         self._is_saving = False
-        # The clock of a snapshot that waits until the bolt has saved an older snapshot. None if no snapshot waits.
+        # The clock (partition -> offset) of a snapshot that waits for the save of an older snapshot. Usually None.
         self._desired: Clock | None = None
-        # The clock of the current snapshot, which contains one offset for each partition. Tuples at or above these
-        # offsets wait until the bolt has received all tuples for the snapshot. The field is None if no tuple must wait.
+        # The clock of the current snapshot: one offset for each partition. Tuples at or above the offset of their
+        # partition wait until the bolt has received all tuples of the snapshot. None if no tuple must wait.
         self._waits_at: Clock | None = None
         self._waiting: list[Payloads] = []
         self._is_stateless = isinstance(self.bolt.monoid, NoState)

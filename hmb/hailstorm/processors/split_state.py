@@ -46,7 +46,7 @@ class SplitState:
     def __init__(self, bolt: Bolt) -> None:
         self.a: Any = bolt.monoid.empty()
         self.b: Any = None
-        # The field `b` cannot replace `is_frozen`: in a bolt without state, `b` is None even during a save.
+        # The test `b is not None` cannot replace this field: without state, a bolt's `b` is None even during a save.
         self.is_frozen = False
         self.clock: Clock | None = None
         self.closed = NO_TIME

@@ -53,17 +53,17 @@ class RemoteSession:
         self.name = name
         self.is_alive = True
         self._socket = FrameSocket.connect(address, ANSWER_TIMEOUT)
-        # The queue has at most two entries. `_lock` allows only one request at a time, so the queue contains at most
-        # one answer. The end of the session adds one more entry.
+        # The queue needs no limit, because it contains at most two items: an answer and a message that the session has
+        # ended. `_lock` allows only one request at a time, so a second answer cannot arrive.
         self._answers: queue.SimpleQueue[list[Any]] = queue.SimpleQueue()
         self._watches: list[tuple[str, Watch]] = []
         self._lock = threading.Lock()  # held from a request to its answer, so each answer belongs to one request
         self._ended = threading.Event()
         self._socket.send(["join", name])
         self._timeout = float(self._socket.receive()[1])
-        # `_read` waits without a time limit, because the registry sometimes sends nothing for hours. The wait ends when
-        # the connection is closed. `close` closes the connection, and `_ask` calls `close` if an answer is late. The
-        # operating system closes the connection if the registry's process or machine fails.
+        # The registry sometimes sends nothing for hours, so `_read` waits without a time limit. The method `close` ends
+        # the wait; `_ask` calls it if an answer is late. If the registry's process or machine fails, the operating
+        # system closes the connection.
         self._socket.set_timeout(None)
         for target in (self._read, self._beat):
             threading.Thread(target=target, name=f"hailstorm-session-{name}", daemon=True).start()

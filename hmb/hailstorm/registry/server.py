@@ -95,8 +95,8 @@ class RegistryConnection(threading.Thread):
         self._server = server
         self._socket = FrameSocket(client)
         self._session: LocalSession | None = None
-        # A thread takes values from this queue and sends them to the client. If the queue is empty, the thread waits
-        # without a time limit. The method `close` ends the thread even while the thread is waiting.
+        # A second thread sends the values in this queue to the client. If the queue is empty, the thread waits without
+        # a time limit. The method `close` puts None into the queue, to end the thread.
         self._outgoing: queue.Queue[Any] = queue.Queue(MAX_OUTGOING)
 
     def run(self) -> None:
@@ -116,8 +116,8 @@ class RegistryConnection(threading.Thread):
         """End the session and the connection."""
         if self._session is not None:
             self._session.close()
-        # Put None into the queue, to end the thread that sends the answers. If the queue is full, None does not fit. In
-        # this case, the thread ends when it sends its next answer, because the closed socket raises an error.
+        # The value None ends the sending thread. If the queue is full, the thread needs no None: its next attempt to
+        # send fails, because the socket is closed.
         with suppress(queue.Full):
             self._outgoing.put_nowait(None)
         self._socket.close()

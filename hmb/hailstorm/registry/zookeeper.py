@@ -124,8 +124,8 @@ class ZooKeeperSession:
         exists = [False]
 
         def changed(value: bytes | None, stat: Any) -> None:
-            # If the node does not exist when the watch begins, kazoo calls `changed` with the value None. Ignore this
-            # call.
+            # If the node does not exist yet, kazoo calls `changed` at once with the value None. `watch` must not get
+            # this None, because no node was deleted.
             if value is not None or exists[0]:
                 exists[0] = value is not None
                 watch(path, value)

@@ -52,8 +52,8 @@ def report(pipe: int, reason: str) -> None:
 
 def main() -> int:
     """Read the names of processors from standard input, run these processors, and return the exit code."""
-    # Ctrl-C sends SIGINT to the parent and to all workers, and a service manager can send SIGTERM to all of them. The
-    # workers ignore both signals, because only the parent may end the topology.
+    # Ctrl-C sends SIGINT to the parent process and to all workers. A service manager can send SIGTERM to all of them.
+    # The workers ignore both signals, because only the parent decides when the topology ends.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
     logging.basicConfig(format=f"%(asctime)s worker {os.getpid()}: %(message)s")

@@ -143,8 +143,8 @@ def _check_keys(node: str, bolt: Bolt, state: Any, other: Any) -> None:
     if bolt.key is None:
         return
     windows, pairs = bolt.windows, [(state, other)]
-    # Look for keys that both states contain in the same window. Only the maps of a `MapOf` have the keys of tuples, so
-    # other dicts, for example those of `TopN`, are not compared.
+    # With windows, compare the keys of the two states only inside the same window. Only the dicts of a `MapOf` have the
+    # keys of tuples. Other dicts, for example of `TopN`, are not compared.
     if windows is not None and not isinstance(windows, Sessions):
         has_keys = type(windows.values).lift is MapOf.lift
         pairs = [(state[start], other[start]) for start in state.keys() & other.keys() if has_keys]

@@ -94,8 +94,8 @@ class DirectorySnapshotStore:
             notes = self._notes()
             epoch: int = notes["epoch"] + 1
             self._write_notes({**notes, "epoch": epoch})
-            # These files are unfinished snapshots of older epochs. The store now refuses all snapshots of older epochs,
-            # so the files are useless.
+            # The .tmp files are unfinished snapshots of older epochs. They are useless, because the store now refuses
+            # all snapshots of older epochs.
             for unfinished in self.directory.glob("*/*.tmp"):
                 unfinished.unlink(missing_ok=True)
         return epoch

@@ -32,8 +32,8 @@ from hmb.client import TopicPartition
 from hmb.hailstorm.clock import Clock
 from hmb.hailstorm.errors import StaleEpochError
 
-# PEP 249 lets each database module choose how a statement marks a parameter. This dict maps each supported style to its
-# marker. The rare styles "numeric" and "named" are not supported.
+# A placeholder marks a parameter in an SQL statement. Each database module chooses its style (PEP 249). The dict maps
+# each supported style to its placeholder. The rare styles "numeric" and "named" are not supported.
 MARKERS = {"qmark": "?", "format": "%s", "pyformat": "%s"}
 CREATE = "CREATE TABLE IF NOT EXISTS hailstorm_clock (sink VARCHAR(200) PRIMARY KEY, epoch INTEGER, clock TEXT)"
 

@@ -47,8 +47,8 @@ LOGGER = logging.getLogger(__name__)
 REST_FACTOR, RECENT = 4, 5  # The class `Pace` explains these numbers.
 KEPT = 8  # the feed keeps this number of changes
 MAX_LISTENERS = 16  # the greatest number of pages that listen to all feeds of a server at the same time
-# If the feed has collected no new state for this number of seconds, it sends each page a comment, which browsers
-# ignore. If sending fails, the page has disconnected.
+# If no new state arrives for this time (seconds), the feed sends each page a comment, which browsers ignore. If the
+# page has disconnected, sending fails, and the feed notices it.
 ALIVE = 5.0
 
 
@@ -72,11 +72,10 @@ OWN_PACE = Pace(0.18, 2.0, time.thread_time)
 REMOTE_PACE = Pace(1.0, 30.0, time.monotonic)  # for the state of other processes, whose processor time is unknown
 
 Parts = dict[tuple[Any, ...], Any]
-# The feed sends each segment of a partition separately. So the object that the feed sends for a partition contains all
-# fields of `PartitionInfo` except `segments`.
+# `segments` is missing, because the feed sends each segment of a partition as a separate object.
 PARTITION_FIELDS = [field.name for field in fields(PartitionInfo) if field.name != "segments"]
-# The fields of `BrokerState` that are lists of objects, for example the list of all topics. The feed sends each object
-# of these lists separately. It sends the remaining fields together, as one object for the broker.
+# Each of these fields of `BrokerState` is a list of objects, for example of topics. The feed sends each object in a
+# list separately. It sends all other fields together, as one object.
 LISTS = {"topics", "groups", "transactions", "connections", "requests", "events"}
 BROKER_FIELDS = [field.name for field in fields(BrokerState) if field.name not in LISTS]
 
@@ -116,7 +115,7 @@ class Feed:
         """
         self._current = current
         self._pace = pace
-        # Guards all fields below; wakes the threads that wait for a new version of the state.
+        # The lock of this condition guards all fields below. A new version of the state wakes the waiting threads.
         self._changed = threading.Condition()
         self._parts: Parts = {}
         self._version = 0

@@ -103,9 +103,9 @@ class RecentRequests:
         self._slowest: dict[str, list[SeenRequest]] = {}  # for each API, its slowest requests, the slowest first
         self._ends = 0.0  # when the recording ends (`time.monotonic`)
         self._second, self._taken = 0, 0  # the current second, and the number of requests recorded in it
-        # Maps an API key to a time. After this time, the recorder stores the function calls of the API's next request.
+        # API key -> time. For the API's first request from this time on, the recorder stores the function calls.
         self._next_followed: dict[int, float] = {}
-        # For each API, the last requests whose function calls the recorder has stored.
+        # API -> its newest requests for which the recorder has stored the function calls (at most FOLLOWED requests)
         self._followed: dict[str, deque[SeenRequest]] = {}
 
     def view(self) -> Json:

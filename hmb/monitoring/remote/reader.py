@@ -41,7 +41,7 @@ MISSING = {
     "process": "no API reports the version, the start, the threads and the memory of a broker",
 }
 NO_LEADER = "the partition has no leader"
-# Seconds. The limit is shorter than the default of other clients (30 s), because reading a state takes many requests.
+# Reading a state takes many requests, so each request has a short time limit (seconds; other clients: 30).
 REQUEST_TIMEOUT = 10.0
 T = TypeVar("T")
 Offsets = PartitionResults[ListedOffset]

@@ -30,7 +30,7 @@ class CreateTopicsRequest(Request, api_key=ApiKey.CREATE_TOPICS, versions="0-7",
             value: str | None = t.string(nullable="0+")
 
         name:               str                              = t.string()
-        # -1 means the number of items in `assignments`. If `assignments` is empty, -1 means the broker's default.
+        # -1 means one partition for each item in `assignments`. If there are no items, -1 means the broker's default.
         num_partitions:     int                              = t.int32()
         replication_factor: int                              = t.int16()
         assignments:        list[CreatableReplicaAssignment] = t.array(CreatableReplicaAssignment)

@@ -20,8 +20,8 @@ import cramjam
 from hmb.protocol.errors import ErrorCode, KafkaError, corrupt_message
 from hmb.records.compression import lz4_frame, snappy_framing, zstd_frame
 
-# The default limit (bytes) for the decompressed size of one batch. In Kafka, a compressed batch has at most 1 MB by
-# default. So the limit is sufficient if the decompressed data is at most 32 times as large as the compressed data.
+# By default, a decompressed batch has at most 32 MB. Kafka's default limit for a compressed batch is 1 MB. So
+# decompression can make such a batch up to 32 times larger.
 DEFAULT_LIMIT = 32 << 20
 
 CODEC_MASK = 0x07  # the bits of a batch's attributes that contain the number of the codec
@@ -107,9 +107,8 @@ def _decompressed(codec: Codec, data: memoryview, limit: int, magic: int) -> Byt
         stream.truncate(size)
         return stream
     except (ValueError, zlib.error, cramjam.DecompressionError) as error:
-        # `bound` is the largest possible size of the decompressed data, and the buffer has only `limit` bytes. If the
-        # data does not fit into the buffer, the class of the error depends on the codec. So treat every error as a sign
-        # that the data has more than `limit` bytes.
+        # If the data does not fit into the buffer of `limit` bytes, each codec raises a different class of error. So if
+        # the largest possible size, `bound`, exceeds `limit`, report every error as "too large".
         if bound > limit:
             raise _too_large(codec, limit) from error
         raise corrupt_message(f"cannot decompress {codec.name.lower()}: {error}") from error

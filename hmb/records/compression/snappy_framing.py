@@ -28,9 +28,8 @@ HEADER = MAGIC + b"\x00\x00\x00\x01" * 2
 BLOCK_SIZE = 1 << 15  # bytes, as in snappy-java
 _INT32 = Struct(">i")
 
-# One byte of a compressed block becomes at most 64 decompressed bytes. So a block of 10 bytes is invalid if it declares
-# more than 640 decompressed bytes. The reason is the format: a block contains plain bytes, and commands that copy
-# earlier bytes. A command has at least one byte, and copies at most 64 bytes.
+# A compressed block consists of plain bytes and copy commands. A copy command has at least one byte, and produces at
+# most 64 bytes. So a block is invalid if it declares more than 64 times its own size.
 MAX_RATIO = 64
 
 

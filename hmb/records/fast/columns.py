@@ -258,7 +258,7 @@ def _varints(array: Array, at: Array) -> tuple[Array, Array]:
     """
     byte = array[at]
     zigzag, at = (byte & 0x7F).astype(np.int64), at + 1
-    # The array `longer` contains the indexes of the records whose varint has a second byte.
+    # If bit 0x80 is set, the varint has a further byte. `longer` contains the indexes of these records.
     longer, shift = np.flatnonzero(byte >= 0x80), 7
     while len(longer):
         if shift == 7 * _LONGEST:

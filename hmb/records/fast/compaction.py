@@ -28,20 +28,19 @@ from hmb.records.varint import read_varint
 # In a record, the length of the key comes directly before the key. A length of 0 to 63 takes one byte, and this byte is
 # twice the length (zigzag encoding).
 #
-# _KEY_END maps the first byte of a key's encoded length to the total size of this length and the key. For example, the
-# byte 10 means a key of 5 bytes. _KEY_END[10] is 6: one byte for the length, and 5 bytes for the key.
+# _KEY_END maps the byte of a key's length to the size of this byte and the key together. For example, a key of 5 bytes
+# has the byte 2 * 5 = 10. So _KEY_END[10] is 1 + 5 = 6.
 #
-# If the key is missing or has more than 63 bytes, the first byte contains the bit 0x01 or 0x80. _KEY_END then contains
-# a very large number. The key would end after its record, so `plain_keys` returns None.
+# If the key is missing, the first byte of its length is odd. If the key has more than 63 bytes, the bit 0x80 of this
+# byte is set. In both cases, _KEY_END contains a very large number, so `plain_keys` returns None.
 _KEY_END = tuple(INT64_MAX >> 1 if byte & 0x81 else (byte >> 1) + 1 for byte in range(256))
 _MAX_RECORDS = 1 << 13  # maximum number of records in a batch; the offset deltas then have at most two bytes
-# The lowest bit of a varint is the sign. An offset delta n is never negative, so its varint contains the number 2n. For
-# n from 0 to 63, the varint has one byte, and this byte is 2n. The table _LOW_BITS contains these bytes. For example,
-# _LOW_BITS[5] is 10.
+# The lowest bit of a varint is the sign, so a varint stores an offset delta n as 2n. _LOW_BITS contains the byte 2n for
+# each n from 0 to 63 (included).
 _LOW_BITS = tuple(number << 1 for number in range(64))
-# _FIRST_BYTES[n] is the first byte of the varint for the offset delta n. It contains the lowest seven bits of 2n
-# (zigzag encoding). These bits are equal for n and n + 64, because 2n grows by 128. If n >= 64, a second byte follows,
-# so the bit 0x80 is set. For example, _FIRST_BYTES[1] is 0x02, and _FIRST_BYTES[65] is 0x82.
+# _FIRST_BYTES[n] is the first byte of the varint for the offset delta n. Its low seven bits are the low seven bits of
+# 2n. They repeat after 64 deltas, because 2 * 64 is 128. If n is at least 64, a second byte follows, so the bit 0x80 is
+# set.
 _FIRST_BYTES = _LOW_BITS + tuple(0x80 | bits for bits in _LOW_BITS) * (_MAX_RECORDS // 64 - 1)
 _MAX_DELTA_SIZE = 5  # maximum size (bytes) of a timestamp delta; 5 bytes are enough for half a year
 

@@ -33,9 +33,8 @@ from hmb.records.reading import Batch
 from hmb.records.record import Header, decode_headers
 from hmb.records.varint import VarintError, read_varint
 
-# The greatest number in zigzag form whose varint has three bytes. The fast decoder reads at most three bytes of an
-# offset delta. In a longer varint, the third byte's highest bit makes the result too large, so the decoder raises
-# NotPlainError.
+# The fast decoder reads at most three bytes of an offset delta. Three bytes can store at most this number (zigzag
+# form). A greater result shows that a fourth byte follows, so the decoder raises NotPlainError.
 MAX_PLAIN_DELTA = (1 << 21) - 1
 
 AddRecord = Callable[[ConsumerRecord], None]

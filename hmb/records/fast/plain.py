@@ -17,18 +17,16 @@ from hmb.records.batch import RecordBatch
 
 NULL = 1  # A missing key or value has the length -1. The varint of -1 is the byte 1.
 SIGN_BIT = 1  # If a number is negative, this bit is set in the first byte of its varint.
-# A record begins with its length, a varint. If the first byte of this varint is odd, the length is negative, so the
-# record is damaged. For an odd byte, the tables END_AFTER_ONE and END_AFTER_TWO contain NEVER. A decoder adds NEVER to
-# the record's start, gets an end far below 0, and notices the damage.
+# If the first byte of a record's length is odd, the length is negative, so the record is damaged. For odd bytes, the
+# tables contain NEVER. The computed end of the record is then far below 0, and the decoder notices the damage.
 NEVER = -INT64_MAX
-# The docstring of this module explains END_AFTER_ONE with an example.
 END_AFTER_ONE = tuple(NEVER if byte & 1 else (byte >> 1) + 1 for byte in range(128))
-# If a record's length has two bytes, A and B, they encode twice the length: (A & 127) + 128 * B. The whole record has
-# END_AFTER_TWO[A] + 64 * B bytes, 2 more than the length. For example, the bytes 200 and 1 encode the length
-# (72 + 128) / 2 = 100. END_AFTER_TWO[200] is 38, so the record has 38 + 64 = 102 bytes.
+# The bytes A and B of a record's length encode twice the length: (A & 127) + 128 * B. So the length is (A & 127) / 2 +
+# 64 * B. END_AFTER_TWO[A] is (A & 127) / 2 + 2, because A and B are two more bytes. For example, END_AFTER_TWO[200] is
+# 72 / 2 + 2 = 38.
 END_AFTER_TWO = tuple(NEVER if byte & 1 else (byte >> 1 & 0x3F) + 2 for byte in range(256))
 # If a record's length has two bytes, A and B, the record has END_AFTER_TWO[A] + AFTER_SECOND[B] bytes. AFTER_SECOND[B]
-# is 64 * B if B is at most 127. If B is greater, the length has a third byte, and AFTER_SECOND[B] is NEVER.
+# is 64 * B. If B is at least 128, the length has a third byte, so AFTER_SECOND[B] is NEVER.
 AFTER_SECOND = tuple(NEVER if byte & 0x80 else byte << 6 for byte in range(256))
 
 MAX_PLAIN_TIMESTAMP = INT64_MAX // 2  # ms; twice this number fits into 64 bits

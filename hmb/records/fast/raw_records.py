@@ -19,9 +19,8 @@ from hmb.records.batch import RecordBatch
 from hmb.records.fast.plain import SIGN_BIT
 from hmb.records.varint import VarintError, read_varint
 
-# The timestamp of a record (ms) must not be less than OLDEST. A record stores its timestamp as a difference to the base
-# timestamp of its batch. Compaction can set a new base timestamp, and computes a new difference. For a timestamp below
-# OLDEST, the new difference may be too large for an int64.
+# A timestamp (ms) below OLDEST is invalid. Compaction can set a new base timestamp, and then stores each timestamp as a
+# difference to it. For a timestamp below OLDEST, this difference may not fit into an int64.
 OLDEST = -(1 << 62)
 
 

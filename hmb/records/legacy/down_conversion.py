@@ -53,8 +53,8 @@ PIECE_SIZE = 1 << 16  # bytes that are read or written at once
 
 
 Read = Callable[[int, int], bytes]  # (size, position) -> bytes; fewer bytes at the file's end
-# One decoded record, which the broker converts into a message of an older format. The tuple contains the record's
-# offset, its timestamp (ms), the attributes of the message, the key, the value, and the size of the headers (bytes).
+# The broker decodes a record into this tuple, and then encodes it in an older message format. The fields are: offset,
+# timestamp (ms), message attributes, key, value, and size of the headers (bytes).
 _Plain = tuple[int, int, int, memoryview | None, memoryview | None, int]
 
 
@@ -101,9 +101,8 @@ class DownConversion:
         """
         self.size = 0  # bytes of all messages; 0 if the client gets no message
         self.memory = 0  # the largest number of bytes that `pieces` keeps in memory while the caller sends a piece
-        # `next_offset` is the offset after the last batch that this method has read. If the client gets no message
-        # (`size` is 0), the caller must read more of the log, and begin at `next_offset`. If `size` is greater than 0,
-        # do not use `next_offset`.
+        # If the batches contain no message for the client, `size` is 0. The caller then reads further in the log, from
+        # `next_offset` on. If `size` is greater than 0, `next_offset` has no meaning.
         self.next_offset = start_offset
         self._read, self._region = read, region
         self._magic, self._start_offset, self._limit = magic, start_offset, limit
@@ -121,8 +120,8 @@ class DownConversion:
             finally:
                 if opened := self.size - before:
                     if opened > BATCH_SIZE and not run.is_old:
-                        # If a message is larger than BATCH_SIZE, `pieces` does not copy it, and the whole decompressed
-                        # batch stays in memory. Assume the maximum size of the batch, `_limit`.
+                        # `opened` exceeds BATCH_SIZE only if one message exceeds it. `pieces` does not copy such a
+                        # message. So the whole decompressed batch stays in memory, and it has up to `_limit` bytes.
                         opened = self._limit
                     self.memory = max(self.memory, PIECE_SIZE + len(run.view) + opened)
             if room < 0:

@@ -45,13 +45,13 @@ from hmb.records.compression import DEFAULT_LIMIT, Codec, codec_of, decompress_w
 from hmb.records.crc import crc32
 from hmb.records.record import NO_TIMESTAMP, Record, TimestampType
 
-# The size (bytes) of a message whose key and value are empty, for magic 0 and for magic 1.
+# Without a key and a value, a message has 26 bytes in magic 0, and 34 bytes in magic 1.
 MESSAGE_OVERHEAD = (26, 34)
 KEY_START = (18, 26)
 
 _OFFSET_SIZE_CRC = Struct(f"{OFFSET_AND_LENGTH.format}I")
 MESSAGE_HEADER = Struct(f"{_OFFSET_SIZE_CRC.format}bb")  # the fields before the timestamp of magic 1
-# The layout of a message from the magic byte to the length of the key: _BODY[0] for v0, and _BODY[1] for v1.
+# _BODY[magic] decodes the fields from the magic byte to the key length (included). Magic 0 has no timestamp.
 _BODY = (Struct(">bbi"), Struct(">bbqi"))
 _INT64, _INT32 = Struct(">q"), Struct(">i")
 
@@ -74,8 +74,8 @@ class Message(_Header):
 
     __slots__ = ()
 
-    # A `RecordBatch` has these fields, but an old message does not. The constants mean that the value is missing: for
-    # example, `producer_id` is NO_PRODUCER_ID. With these constants, the same code can handle messages and batches.
+    # The same code can handle a `RecordBatch` and an old message, because both have these attributes. The format of an
+    # old message does not contain them, so each constant means "no value".
     producer_id: ClassVar[int] = NO_PRODUCER_ID
     producer_epoch: ClassVar[int] = NO_PRODUCER_EPOCH
     base_sequence: ClassVar[int] = NO_SEQUENCE

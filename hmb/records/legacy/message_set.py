@@ -42,17 +42,15 @@ from hmb.records.legacy.message import (
 )
 from hmb.records.record import NO_TIMESTAMP, Record, TimestampType
 
-# Each Struct decodes the fields before the key of a message: offset, message size, CRC, magic, attributes, timestamp
-# and key length. The first Struct is for magic 0, and the second is for magic 1. A message of magic 0 has no timestamp.
-# The format `0s` returns b"" instead of a timestamp, so both Structs return seven values.
+# Each Struct decodes a message from its offset to the length of its key. The first Struct is for magic 0, which has no
+# timestamp. `0s` returns b"" instead, so both Structs return seven values.
 _TO_KEY = (Struct(f"{MESSAGE_HEADER.format}0si"), Struct(f"{MESSAGE_HEADER.format}qi"))
 _INT64, _INT32, _UINT32 = Struct(">q"), Struct(">i"), Struct(">I")
 _ATTRIBUTES_AND_TIMESTAMP = Struct(">bq")
 
 NOTHING = nullcontext()
-# The function `_assign_plain` stops at messages with special attributes. For magic 0, only compressed messages are
-# special: a bit of CODEC_MASK is set. For magic 1, messages with LOG_APPEND_TIME_BIT are special, too. A producer must
-# not set this bit, so the broker refuses these messages.
+# `_assign_plain` stops at a message if its attributes contain one of these bits. CODEC_MASK means that the message is
+# compressed. A producer must not set LOG_APPEND_TIME_BIT in magic 1, so the broker refuses this message.
 _SPECIAL = (CODEC_MASK, CODEC_MASK | LOG_APPEND_TIME_BIT)
 
 

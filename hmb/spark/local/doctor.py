@@ -23,8 +23,8 @@ from pathlib import Path
 
 from hmb.spark.local.environment import INSTALL, Finding, findings
 
-# `hmb spark doctor` runs this program to check whether PySpark finds the data source. PySpark looks for the data source
-# only in folders of sys.path, so it does not find a module of an editable installation (`pip install --editable`).
+# PySpark looks for data sources only in the folders of sys.path. So it does not find a module of an editable
+# installation (`pip install --editable`). This program checks whether PySpark finds `pyspark_hmb`.
 CHECK = """
 import pathlib, pkgutil, hmb.spark.source, pyspark_hmb
 if all(each.name != "pyspark_hmb" for each in pkgutil.iter_modules()):

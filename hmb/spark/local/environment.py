@@ -25,20 +25,19 @@ from typing import NamedTuple
 
 OLDEST_JAVA = 17
 INSTALL = "pip install 'hmb[spark]'"
-# The packages that Spark needs, each with the oldest version that works.
+# HMB needs these packages for Spark. Each number is the oldest version that works.
 PACKAGES = {"pyspark": "4.2", "pandas": "2.2", "pyarrow": "18", "numpy": "1.24", "protobuf": "6.33.5"}
 # Spark Connect needs these packages. Each number is the oldest version of the package with which PySpark 4.3 works.
 CONNECT_PACKAGES = {"grpcio": "1.76", "grpcio-status": "1.76", "googleapis-common-protos": "1.71", "zstandard": "0.25"}
-# With PySpark 4.3.0 and pandas 3.1.1, an import of pyspark.pandas fails. HMB's data source works. These methods of
-# PySpark work: toPandas, createDataFrame, pandas_udf, mapInPandas and applyInPandas.
+# The result of a test with PySpark 4.3.0 and pandas 3.1.1: an import of pyspark.pandas fails. HMB's data source works.
+# PySpark's toPandas, createDataFrame, pandas_udf, mapInPandas and applyInPandas work, too.
 PANDAS_3 = "all works except pyspark.pandas, which needs pip install 'pandas<3'"
 WRAPPER = """#!/bin/sh
 for each do shift; [ "$each" = --add-modules=jdk.incubator.vector ] || set -- "$@" "$each"; done
 exec {java} "$@"
 """
-# `rootLogger.level` and `logger.gateway.level` must have the same value. When PySpark starts, it sets the root logger
-# to the level of the logger `gateway`. If this changes the level of the root logger, PySpark prints a message. With the
-# same level, PySpark prints nothing.
+# When PySpark starts, it sets the root logger to the level of the logger `gateway`. If this changes the root logger's
+# level, PySpark prints a message. So both loggers must have the same level.
 LOGGING = """rootLogger.level = error
 rootLogger.appenderRef.console.ref = console
 logger.gateway.name = org.apache.spark.api.python.PythonGatewayServer

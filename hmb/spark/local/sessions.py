@@ -90,8 +90,8 @@ def _start(app_name: str, master: str, config: Mapping[str, str]) -> SparkSessio
     if master.startswith("local"):
         os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")  # Spark then does not resolve the machine's name.
     builder = SparkSession.builder
-    # A process has at most one Spark context. The method getActiveSession() would not be enough for this check, because
-    # it finds a session only in the thread that has started the session.
+    # A process has at most one Spark context, so this check finds the sessions of all threads. getActiveSession() would
+    # find only a session of the same thread.
     if SparkContext._active_spark_context is None:
         local = _for_this_machine() if master.startswith("local") else {}
         builder = _with(builder.appName(app_name).master(master), {**_quiet(), **local})

@@ -36,8 +36,8 @@ from typing import NamedTuple
 from hmb.spark.local.environment import INSTALL, PACKAGES
 
 FOLDER = "hmb"  # the folder in which the workers find the packages
-# PySpark needs these packages for data from Python. The workers of a Spark cluster have PySpark, but these packages are
-# often missing. So the archive for the workers contains them.
+# PySpark needs these packages for data from Python. The workers of a Spark cluster have PySpark, but often not these
+# packages. So the archive for the workers contains them.
 PYSPARK_NEEDS = PACKAGES.keys() - {"pyspark"}
 LEFT_OUT = {"__pycache__", "include", "tests"}  # Workers need no tests, and no header files for C++.
 
@@ -112,15 +112,14 @@ def _required(package: Distribution) -> Iterator[str]:
 def _files(package: Distribution) -> Iterator[tuple[Path, str]]:
     """Yield each file of a package, with its name in the archive."""
     if package.name == "hmb":
-        # The file list of an editable installation does not contain HMB's modules. So the function yields the files of
-        # HMB's two folders, `hmb` and `pyspark_hmb`.
+        # After `pip install --editable`, the package's file list does not contain HMB's modules. So take all files of
+        # the folders `hmb` and `pyspark_hmb`.
         yield from _folder("hmb")
         yield from _folder("pyspark_hmb")
         return
     for file in package.files or ():
-        # Python installs packages in the folder site-packages. Each `file` is a path relative to this folder. A path
-        # with ".." leads to a file outside of the folder, usually to a command such as ../../../bin/hmb. Workers need
-        # no commands. Workers do not need the folders in LEFT_OUT, for example `tests`.
+        # Paths are relative to the folder site-packages. Commands are outside of this folder, for example
+        # ../../../bin/hmb. Workers need neither commands nor the folders in LEFT_OUT.
         if ".." not in file.parts and not LEFT_OUT.intersection(file.parts[:-1]):
             yield Path(str(file.locate())), file.as_posix()
 

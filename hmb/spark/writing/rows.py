@@ -28,7 +28,8 @@ if TYPE_CHECKING:
 
 TEXT_OR_BYTES = (StringType, BinaryType)
 USE_THE_OPTION = "Use the topic option for setting a topic"
-# A column that this module adds. It contains 0 for the first row that a Spark task writes, 1 for the second, and so on.
+# Error messages show the number of a row, so this module adds a column with the numbers. In each Spark task, the first
+# row has the number 0.
 ROW = "row"
 
 

@@ -74,8 +74,8 @@ class RowSender:
     def _queue(self, rows: Rows) -> Deliveries:
         columns = (rows.topic, rows.values, rows.keys, rows.partition, rows.headers)
         try:
-            # If `send_many` cannot get the topic's metadata, it raises ConnectionFailed. At this moment, it has not
-            # queued any row. So `patiently` can call `send_many` again, and no row is sent twice.
+            # If `send_many` cannot get the topic's metadata, it raises ConnectionFailed before it queues a row. So
+            # `patiently` can call `send_many` again, and no row is sent twice.
             return patiently(self._options, lambda: self._producer.send_many(*columns))
         except KafkaError as error:
             index = _largest(rows.values) if error.code is ErrorCode.MESSAGE_TOO_LARGE else 0

@@ -64,8 +64,8 @@ from hmb.spark.writing.sending import deliver, patiently
 if TYPE_CHECKING:
     import pyarrow as pa
 
-# The names of two local properties, in which Spark passes the query id and the batch id to the tasks of a streaming
-# query.
+# Spark passes the query id and the batch id to the tasks of a streaming query. The ids are in two local properties with
+# these names.
 QUERY_ID, BATCH_ID = "sql.streaming.queryId", "streaming.sql.batchId"
 
 

@@ -31,9 +31,9 @@ from hmb.storage.files.virtual import VirtualFile
 
 LOGGER = logging.getLogger(__name__)
 
-# A thread can wait for one of these semaphores without a time limit, because each holder releases its semaphore within
-# a few seconds. While a thread holds a semaphore, it reads or converts a limited number of bytes from one partition. In
-# this time, the thread waits for no client and for no other semaphore.
+# A thread can wait for a semaphore without a time limit, because each holder releases it within a few seconds. A holder
+# only reads or converts a limited number of bytes from one partition. It waits for no client and for no other
+# semaphore.
 PREPARING, SEARCHING, CONVERTING = (threading.BoundedSemaphore(2) for _ in range(3))
 
 
@@ -60,9 +60,8 @@ class DamageReports:
         """Log the file, the position and the offsets of a damaged batch, unless it was reported before."""
         if position not in self._positions:
             self._positions.add(position)
-            # In the old formats (v0, v1), the header of a compressed batch contains only the batch's last offset. The
-            # first offset is in the compressed bytes, which may be damaged. So the log line says "offsets up to 9"
-            # instead of "offsets 0 to 9".
+            # In an old format (v0, v1), the header of a compressed batch contains only the last offset. The first
+            # offset is in the compressed bytes, and these may be damaged. So the log line says "offsets up to 9".
             first = f"{batch.base_offset} to" if isinstance(batch, RecordBatch) else "up to"
             offsets = f"offsets {first} {batch.last_offset}"
             LOGGER.error("%s, position %d, %s: %s", self._file.path, position, offsets, error.message)

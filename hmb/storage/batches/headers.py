@@ -14,8 +14,8 @@ from hmb.records import Batch, parse_batch
 from hmb.records.reading import HEADER_PEEK
 from hmb.storage.files.virtual import VirtualFile
 
-# The size of one read, in bytes. The offset index has an entry for about every 4,096 bytes of the log file. A look-up
-# therefore usually needs only one read.
+# A look-up starts at an entry of the offset index. The index has an entry for about every 4,096 bytes of the log file.
+# So one read of 8,192 bytes is usually enough.
 SCAN_WINDOW = 8192
 
 

@@ -74,7 +74,7 @@ def repair(log: Log, damage: DamagedSegment) -> None:
         raise KafkaError(ErrorCode.KAFKA_STORAGE_ERROR, f"{log.directory}: a compaction is in progress")
     try:
         if segment is log.log_segments.active and segment.size:
-            # If a sync has failed, `roll` raises KafkaError. Repair anyway: the log accepts no more records.
+            # If a sync failed, `roll` raises KafkaError. Repair anyway: the log accepts no more records then.
             with contextlib.suppress(KafkaError):
                 roll(log)
         is_complete = segment is not log.log_segments.active or log.group_commit.has_failed

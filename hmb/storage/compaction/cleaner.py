@@ -63,8 +63,8 @@ from hmb.storage.time_index import TimestampOffset
 from hmb.units import now_ms
 
 LOGGER = logging.getLogger(__name__)
-# If the compaction of a log fails, the cleaner waits for FIRST_PAUSE seconds before it tries again. Each further
-# failure doubles the pause, up to LONGEST_PAUSE.
+# If the compaction of a log fails, the cleaner tries again after FIRST_PAUSE seconds. Each further failure doubles the
+# pause, up to LONGEST_PAUSE seconds.
 FIRST_PAUSE, LONGEST_PAUSE = 15.0, 3600.0
 
 
@@ -106,8 +106,8 @@ def compactable(log: Log, first_dirty: int, now: int) -> LogToClean:
     config = log.config
     first_dirty = max(first_dirty, log.log_start_offset)
     segments, stable = log.segments, log.last_stable_offset
-    # Compaction never changes the segment with the last batch of a log. If compaction dropped the last batch, a reader
-    # could never reach the log's end: it would wait for records that do not exist any more.
+    # If compaction dropped the last batch of a log, a reader could not reach the log's end. It would wait for records
+    # that do not exist any more. So compaction leaves out the segment with the last batch.
     last = max((number for number, segment in enumerate(segments) if segment.size), default=0)
     count = min(last, sum(segment.base_offset < stable for segment in segments))
     if config.min_compaction_lag_ms:
@@ -363,8 +363,8 @@ class Cleaner:
             except Stopped:
                 LOGGER.info("%s: the compaction ends early, because the broker stops", name)
             except swap.UnfinishedSwap:
-                # The broker could not rename some files of the log. It tries again at its next start. Until then, the
-                # cleaner must not compact the log again.
+                # Some files of the log could not be renamed. The broker renames them at its next start. Until then, the
+                # cleaner must not compact the log, so the pause is infinite.
                 self._failures[log] = _Failure(math.inf, math.inf)
                 raise
             except Exception:

@@ -55,8 +55,8 @@ from hmb.storage.producer_state import LastBatch
 from hmb.storage.segment import Segment
 from hmb.storage.transaction_index import AbortedTransaction
 
-# The memory (bytes) that an `OffsetMap` uses for each key, in addition to the bytes of the key. The map stores the key
-# as a `bytes` object in a set, and stores the key's offset in an array.
+# An `OffsetMap` stores each key as a `bytes` object in a set, and the key's offset in an array. So each key uses 112
+# bytes of memory in addition to its own bytes.
 ENTRY_OVERHEAD = 112
 
 

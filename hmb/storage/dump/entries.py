@@ -68,7 +68,7 @@ class DumpOptions:
     index_sanity_check: bool = False  # whether to check indexes only briefly, like a broker that starts
     verify: bool = False
     view: View = View.LINES
-    # The dump calls this function after each batch, with the path of the file and the position of the batch.
+    # Before each batch of a log file, the dump calls this function with the file's path and the batch's position.
     progress: Callable[[Path, int], None] = lambda _path, _position: None
     decode: Callable[[Record], Decoded] | None = None  # decodes keys and values of internal topics
 

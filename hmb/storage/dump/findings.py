@@ -16,9 +16,8 @@ from typing import ClassVar
 from hmb.storage.dump.entries import Entry
 
 MAX_FINDINGS = 1000  # the limit for findings of one kind in one file; a compacted log may have millions of gaps
-# With `verify`, the dump shows only the first FEW problems of each kind in each file. One cause can lead to thousands
-# of problems. For example, if the end of the log file is missing, every index entry that points to the missing part is
-# wrong.
+# One cause can lead to thousands of problems. For example, if the end of a log file is missing, all index entries for
+# this part are wrong. So `verify` shows only the first FEW problems of each kind in each file.
 FEW = 5
 
 
@@ -73,7 +72,7 @@ class FindingEntry(Entry):
         return self.finding.is_damage
 
     def line(self) -> str:
-        # For this finding, Kafka's tool prints the pairs in reverse order.
+        # Kafka's tool prints index mismatches in reverse order, so HMB does the same.
         pairs = reversed(self.pairs) if self.finding is INDEX_MISMATCH else self.pairs
         lines = [self.finding.heading.format(self.file.absolute()), *[self.finding.form.format(*it) for it in pairs]]
         if self.more:

@@ -50,8 +50,8 @@ class FieldEntry(Entry):
     kind: ClassVar[str] = "field"
     position: int
     size: int
-    # The bytes of the field. A file can also contain a series of zeros that belong to no field. The series has one
-    # `FieldEntry`: its `data` is empty, and its `value` is the number of zeros.
+    # The bytes of the field. If a file contains zeros that belong to no field, one `FieldEntry` describes these zeros.
+    # Its `data` is empty, and its `value` is their number.
     data: memoryview
     field: str
     value: object

@@ -165,9 +165,8 @@ def _timestamps_against_log(file: BufferedReader, path: Path, findings: Findings
                 if batch is None or batch.last_offset != entry.offset:
                     findings.add(NOT_FOUND, path, entry.offset, -1 if batch is None else batch.last_offset)
                 else:
-                    # Compaction may have removed all records of a batch. The batch's header still has the greatest
-                    # timestamp of the removed records, so the dump compares the index entry with this timestamp.
-                    # Kafka's tool does not use the header, and reports a mismatch.
+                    # Compaction may have removed all records of a batch. The header of the batch still contains their
+                    # greatest timestamp, so use the header. Kafka's tool does not, and reports a mismatch.
                     newest = max([record.timestamp for record in batch.records()], default=batch.max_timestamp)
                     if newest != timestamp:
                         findings.add(TIMESTAMP_MISMATCH, path, timestamp, newest)

@@ -59,8 +59,8 @@ from pathlib import Path
 from weakref import ref
 
 LOGGER = logging.getLogger(__name__)
-# A thread holds this lock while it opens a file by its name or renames a file. Without the lock, a reader could open
-# the wrong file, because another thread gives this name to a different file at the same moment.
+# A thread holds this lock when it opens or renames a file. Without the lock, another thread could rename the file at
+# this moment. The old name could then belong to a different file, and the first thread would open the wrong file.
 NAMES_LOCK = threading.Lock()
 OUT_OF_DESCRIPTORS = (errno.EMFILE, errno.ENFILE)
 
@@ -82,7 +82,7 @@ class SharedFile(FileIO):
 
     def close(self) -> None:
         if not self.closed:
-            # Remove the file descriptor before `close`, because after `close` another file can get the same descriptor.
+            # After `close`, another file can get this descriptor. `discard` would then remove that file's descriptor.
             OPEN_FILES.descriptors.discard(self.fileno())
             super().close()
 
@@ -103,7 +103,7 @@ class VirtualFile:
         self.path = path
         self.exists = exists
         self._file: SharedFile | None = None
-        # The mark of a recently used file: `close_one` does not close a file with this mark, but removes the mark.
+        # `close_one` closes a file only if `_is_used` is False. If it is True, `close_one` only sets it to False.
         self._is_used = False
 
     def open(self) -> SharedFile:
@@ -131,8 +131,8 @@ class VirtualFile:
                 if error.errno not in OUT_OF_DESCRIPTORS or not OPEN_FILES.close_one():
                     raise
                 continue
-            # A read that has to open the file does not count as a use. If no second use follows, the broker closes the
-            # file early. Files that are used often stay open longer.
+            # The read that opens a file does not count as a use. So the broker soon closes a file that is read only one
+            # time. Files with many uses stay open longer.
             self._is_used = False
             OPEN_FILES.add(self)
             if len(OPEN_FILES.descriptors) > OPEN_FILES.limit:  # Other threads have also opened files.
@@ -268,9 +268,9 @@ class DurableFile(VirtualFile):
         """
         if self._failure is not None:
             raise self._failed()
-        # Call `self.open` before taking the lock `_syncing`. If too many files are open, `self.open` may sync a file
-        # and close it. In rare cases, this is the file of `self`. To sync it, `self.open` must take `_syncing`. If the
-        # thread already held this lock, it would wait forever.
+        # If too many files are open, `self.open` can sync a file and close it. In rare cases, this is the file of
+        # `self`, and its sync takes the lock `_syncing`. A thread that already held `_syncing` would then wait forever.
+        # So call `self.open` before the thread takes `_syncing`.
         file = self.open()
         with self._syncing:
             if self._failure is not None:

@@ -90,8 +90,8 @@ def _first_offset(batch: Batch) -> int:
     """
     if isinstance(batch, RecordBatch) or batch.codec is Codec.NONE:
         return batch.base_offset
-    # Decompress the batch without a limit. When the broker accepted this batch, the limit for decompressed bytes may
-    # have been higher than today. The check must not reject the batch for this reason.
+    # When the broker accepted this batch, the limit for decompressed bytes was perhaps higher than it is now. With the
+    # present limit, the check could reject an intact batch. So decompress without a limit.
     offsets = [record.offset for record in batch.records(limit=sys.maxsize)]
     if offsets[-1] != batch.last_offset:
         raise corrupt_message(f"a compressed message ends at offset {batch.last_offset}, its content at {offsets[-1]}")
@@ -159,8 +159,8 @@ def next_whole_batch(windows: Windows, position: int, lowest: int) -> tuple[int,
             break
         match = header.search(view, index, index + end - position)
         if match is None:
-            # The bytes in `view` contain no whole header, but a header can begin in the last bytes of `view`. So the
-            # next search begins at these last bytes.
+            # A header can begin in the last MIN_HEADER - 1 bytes of `view`, and continue after them. So the next search
+            # begins at the first of these bytes.
             position += len(view) - index - MIN_HEADER + 1
             continue
         position += match.start() - index

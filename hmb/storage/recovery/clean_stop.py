@@ -20,16 +20,16 @@ from hmb.records import NO_TIMESTAMP
 from hmb.storage.batches.time_search import has_timestamp
 from hmb.storage.segment import Segment
 
-# An append adds no index entry if it begins at most `index.interval.bytes` after the position in the last index entry.
-# This module assumes that an append has at most MAX_UNINDEXED (1,048,576) bytes.
+# An offset index contains the positions of only some batches. An append adds no position if it begins at most
+# `index.interval.bytes` after the last position. The code assumes appends of at most MAX_UNINDEXED bytes.
 #
-# For example, `index.interval.bytes` is 4,096, and the last entry contains position 10,000. An append without an entry
-# then ends at position 10,000 + 4,096 + 1,048,576 = 1,062,672 or before. If a batch begins after 1,062,672, the index
-# probably lacks an entry. The broker then checks the whole segment.
+# For example, `index.interval.bytes` is 4,096, and the last position in the index is 10,000. An append that adds no
+# position then ends at 10,000 + 4,096 + 1,048,576 = 1,062,672 or before. If a batch begins after 1,062,672, the index
+# probably lacks a position. The broker then checks the whole segment.
 #
-# Sometimes the broker checks a whole segment although its index is complete. One reason is a restart: the broker then
-# counts the bytes since the last entry from 0 again, so the next entry comes later. Another reason is an append of more
-# than MAX_UNINDEXED bytes. An unnecessary check only makes the start slower.
+# Sometimes the broker checks a whole segment although its index is complete. After a restart, the broker counts the
+# bytes since the last position from 0 again, so the next position comes later. An append can also have more than
+# MAX_UNINDEXED bytes. An unnecessary check only makes the start slower.
 MAX_UNINDEXED = 1 << 20
 
 

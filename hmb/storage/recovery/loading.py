@@ -218,8 +218,8 @@ class _Loading:
             except KafkaError as error:
                 if segment.size:  # The indexes of a new log do not exist yet, which is no damage.
                     # With the setting `preallocate`, a segment file can end with zeros. These zeros are not damage, but
-                    # `end_offset_from_indexes` raises KafkaError for them. So the broker logs the error with the level
-                    # INFO. Without `preallocate`, the files may be damaged, so the level is WARNING.
+                    # they cause a KafkaError, so the log level is INFO. Without `preallocate`, a KafkaError can be a
+                    # sign of damage, so the log level is WARNING.
                     level = logging.INFO if self._config.preallocate else logging.WARNING
                     LOGGER.log(level, "%s: %s; the whole segment is checked", segment.path, error.message)
         synced = self._synced_offsets(segment, following)
@@ -247,9 +247,9 @@ class _Loading:
             path = segment.transaction_index.path
             LOGGER.error("%s is missing or was changed: the broker builds it again from the log", path)
             segment.transaction_index.is_incomplete = True
-        # After a clean stop, no file should change, so a changed file causes a warning. After a power cut, changed
-        # files are normal: for example, an index can lose bytes that were not synced. So after a stop that was not
-        # clean, the level is only INFO.
+        # After a clean stop, no file should change, so the log level for a changed file is WARNING. After a power cut,
+        # changed files are normal, because bytes that were not synced can be lost. So the log level is INFO if the stop
+        # was not clean.
         level = logging.WARNING if checkpoint.is_clean else logging.INFO
         if found.log != entry.log:
             LOGGER.log(level, "%s was changed after the broker's last write: the broker checks the whole file",
@@ -267,7 +267,7 @@ class _Loading:
         if following is None:
             return SyncedOffsets(synced_to, True, synced_to or 0)
         entry = (self._checkpoint.segments or {}).get(segment.base_offset)
-        # Compare the sizes now, because `recover` can later reduce `segment.size`.
+        # Compare the sizes before `recover` runs, because `recover` can reduce `segment.size`.
         is_short = entry is not None and segment.size < entry.size
         return SyncedOffsets(synced_to, False, min(entry.next_offset, following) if entry and is_short else 0)
 
@@ -338,9 +338,9 @@ def newest_leader_epoch(segments: Sequence[Segment]) -> int:
     for segment in reversed(segments):
         if segment.size:
             last = segment.offset_index.last.position
-            # A batch in an old format (v0, v1) contains no leader epoch, so its `partition_leader_epoch` is -1. If all
-            # batches in `epochs` are old, their greatest epoch is -1. But the leader epoch of a log is at least 0, so
-            # the function returns 0.
+            # A batch in the old formats v0 and v1 contains no leader epoch, so its `partition_leader_epoch` is -1. But
+            # a log's leader epoch is at least 0. If all batches are old, the function therefore returns 0 instead of
+            # -1.
             epochs = (batch.partition_leader_epoch for _, batch in segment.batches(last, segment.size))
             return max(0, max(epochs, default=0))
     return 0

@@ -94,6 +94,6 @@ class LeaderEpochs:
         following = bisect_right(starts, epoch, key=lambda start: start.epoch)
         if epoch == NO_LEADER_EPOCH or following == len(starts):
             return None
-        # `following` is the index of the first epoch above `epoch`. It is 0 if `epoch` is below all epochs of the log.
+        # `starts[following]` has the first epoch above `epoch`. If `following` is 0, all epochs are above `epoch`.
         found = starts[following - 1].epoch if following else epoch
         return EpochEnd(found, starts[following].start_offset)

@@ -133,9 +133,9 @@ class Manifest:
         self._reserve = reserve or DiskReserve(directory)
         self.path = directory / NAME
         self._directory = directory
-        # This lock guards the entries and the file. A thread that holds it takes no other lock.
+        # This lock guards the manifest's entries and its file. A thread that holds this lock takes no other lock.
         self._lock = threading.Lock()
-        # The correct contents of each state file. After a crash, both the old and the new content can be correct.
+        # After a crash, a state file can have its old or its new content. `_files` describes all correct contents.
         self._files: dict[str, tuple[FileEntry | None, ...]] = {}
         self._partitions: dict[str, Partition] = {}
         self._size = 0  # size of the manifest in bytes
@@ -243,8 +243,8 @@ class Manifest:
             for name, entry in new.items():
                 self._files[name] = (old[name], entry)  # The file has the old or the new content.
             raise
-        # Each file now has its new content. So add entries that accept only this content. These entries need no sync:
-        # if a power cut removes them, the manifest accepts both the old and the new content.
+        # Each file now has its new content, so write lines to the manifest that accept only this content. The lines
+        # need no sync: without them, the manifest accepts both the old and the new content.
         try:
             self._append([_file_line(name, entry, entry) for name, entry in new.items()], sync=False)
         except OSError as error:
@@ -336,7 +336,7 @@ class Manifest:
         with self._lock:
             for line in lines:
                 self._take(line.split(" "))
-            # If this write fails, `_end` stays UNKNOWN. The next write then replaces the whole file.
+            # A write can fail after half a line. `_end` then stays UNKNOWN, so the next write replaces the whole file.
             position, self._end = self._end, UNKNOWN
             data = "".join(map(_line, lines)).encode()
             end = position + len(data)

@@ -37,8 +37,8 @@ if TYPE_CHECKING:
 
 LOGGER = logging.getLogger(__name__)
 SUFFIX = "-delete"
-# When the broker deletes a log, it renames the log's directory. The new name contains at most this number of characters
-# of the topic's name, because a file name has at most 255 characters.
+# When the broker deletes a log, it first gives the log's directory a longer name. A file name has at most 255
+# characters. So the new name contains at most LONGEST characters of the topic's name.
 LONGEST = 200
 NAME = re.compile(r"(.+)\.([0-9a-f]{32})" + SUFFIX)
 

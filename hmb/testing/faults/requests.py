@@ -271,8 +271,8 @@ def _answer(fault: Fault, handler: Handler, request: Request, context: RequestCo
     if fault.takes_effect:
         rest = request
     elif isinstance(request, MetadataRequest) and rest is None:
-        # Clients ignore a Metadata response that lists no brokers, such as the response `error`. The handler therefore
-        # answers a copy of the request without topics. This answer lists the brokers.
+        # Clients ignore a Metadata response that lists no brokers, and the response `error` lists none. So the handler
+        # also answers a copy of the request without topics: its response lists the brokers.
         rest = copy(request)
         rest.topics = []
     if rest is not None:

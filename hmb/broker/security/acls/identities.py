@@ -26,9 +26,8 @@ IDENTITIES: Mapping[str, str] = {
 An empty text says that the field's name is also its meaning, because Kafka always uses the same name.
 """
 
-# The functions `identities_in` and `fields_of` store their results in the next two dicts, and compute each result only
-# once. The decorator @cache would do the same. But mypy reports an error if a function with @cache gets an argument of
-# the type `type[Struct]`.
+# The next two dicts store results, so `identities_in` and `fields_of` compute each result only once. The decorator
+# @cache would do the same, but mypy reports an error for arguments of the type `type[Struct]`.
 _IDENTITIES_IN: dict[type[Struct], Mapping[str, str]] = {}  # the results of `identities_in`
 _EXISTING: dict[tuple[type[Struct], int], Mapping[str, Field]] = {}  # the results of `fields_of`
 

@@ -66,11 +66,10 @@ REFUSED_PARTITION_ERRORS = frozenset(
         ErrorCode.UNSTABLE_OFFSET_COMMIT,
     }
 )
-# In responses to these two APIs, `refuse` sets either the error code of the whole response, or the error codes of the
-# items, for example of the topics. It sets the error code of the whole response only for the errors in
-# WHOLE_RESPONSE_ERRORS.
+# For these two APIs, `refuse` sets the error code of the whole response only for errors in WHOLE_RESPONSE_ERRORS. For
+# all other errors, `refuse` sets only the error codes of items, such as topics.
 WITHOUT_WHOLE = (ApiKey.FETCH, ApiKey.METADATA)
-# This dict replaces @cache. The comment about the dicts in identities.py explains the reason.
+# A dict replaces @cache, because mypy would reject @cache for arguments of the type `type[Struct]`.
 _ERROR_ARRAYS: dict[tuple[type[Struct], int], Mapping[str, type[Struct]]] = {}  # the results of `_error_arrays`
 
 
@@ -121,8 +120,8 @@ def _refuse(
     values |= _identities(fields, source)
     for name, item in _error_arrays(kind, version).items():
         sources = _paired(source, item, version)
-        # `sources` is None if no list of the request corresponds to the response's list `name`. If the response has
-        # another field for the error, the list `name` stays empty. Otherwise, the list gets one item with the error.
+        # `sources` is None if the request has no list for the response's list `name`. If this part of the response has
+        # an error field, the list stays empty. If not, one list item contains the error.
         if sources is None:
             sources = [] if fields.keys() & ERROR_FIELDS else [None]
         values[name] = [_refuse(item, each, version, error, sets) for each in sources]

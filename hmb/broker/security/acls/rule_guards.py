@@ -34,17 +34,17 @@ from hmb.protocol.schema import Response
 Answer: TypeAlias = Any  # a response, a Deferred, or None
 Handle = Callable[[Any, RequestContext], Answer]
 Guard = Callable[[Any, RequestContext, Access, Handle], Answer]
-# If the broker refuses a whole request of these APIs, each object with an error code in the response has only empty
-# lists of objects. For example, each group in an OffsetFetch response of version 8 has an error code and an empty list
-# of topics. In versions 0 and 1, only partitions have error codes, so the list of topics is not empty.
+# If the broker refuses a whole request of these APIs, each object with an error code has empty lists of objects. In an
+# OffsetFetch response of version 8, groups have error codes, so their lists of topics are empty. In versions 0 and 1,
+# only partitions have error codes, so the list of topics is not empty.
 WITHOUT_ITEMS = {
     *(ApiKey.OFFSET_FETCH, ApiKey.OFFSET_DELETE, ApiKey.LEAVE_GROUP, ApiKey.ADD_PARTITIONS_TO_TXN),
     *(ApiKey.SHARE_FETCH, ApiKey.SHARE_ACKNOWLEDGE, ApiKey.ALTER_SHARE_GROUP_OFFSETS),
     *(ApiKey.DELETE_SHARE_GROUP_OFFSETS, ApiKey.DESCRIBE_SHARE_GROUP_OFFSETS, ApiKey.DESCRIBE_QUORUM),
 }
 FETCHES = (ApiKey.FETCH, ApiKey.SHARE_FETCH)
-# `FREQUENT` maps each frequent API to the request field that contains the topics. The value of this field is never
-# null.
+# Produce and Fetch requests are the most frequent. Each value is the name of the request field with the topics. This
+# field is never null.
 FREQUENT = {ApiKey.PRODUCE: "topic_data", ApiKey.FETCH: "topics"}
 HIDDEN_TOPIC = "The group has described topic(s) that the client is not authorized to describe."  # Kafka's text
 
@@ -174,7 +174,7 @@ def _split_topics(operation: Op, request: Any, context: RequestContext, access: 
                 forbidden.add(name)
         return split(request, context, lambda name, partition: name in forbidden) if forbidden else (None, request)
 
-    # Check each topic once. Otherwise, the broker would log the refusal of a forbidden topic once for each partition.
+    # `access.may` logs each refusal. With @cache, it logs a forbidden topic once, not once for each partition.
     @cache
     def is_forbidden(name: str) -> bool:
         return bool(name) and not access.may(operation, TOPIC, name)

@@ -40,8 +40,8 @@ from hmb.protocol.messages.metadata import MetadataRequest
 from hmb.protocol.schema import Struct
 from hmb.protocol.topics import NO_TOPIC_ID
 
-# A function that returns whether `split` puts a partition into the refused part of a request. The arguments are the
-# topic and the partition; None means the whole topic.
+# A function of this type returns True if `split` must refuse a partition. Its arguments are the topic's name and the
+# partition's number. The number None means the whole topic.
 Selects = Callable[[str, int | None], bool]
 TOPIC_LISTS = ("topics", "topic_data", "v3_and_below_topics", "topic_partitions", "topic_names")  # request fields
 

@@ -51,8 +51,8 @@ def metadata(request: Any, context: RequestContext, access: Access, handle: Hand
         rest.topics = []
     response = handle(rest, context)
     if not rest.topics:
-        # If the client has no permission for any requested topic, `rest` contains an empty list of topics. In version
-        # 0, an empty list means all topics, so the handler has described all topics. The client must not see them.
+        # `rest` contains only permitted topics, and now has none. In version 0, an empty list means all topics, so the
+        # handler has described all topics. The client must not see these topics.
         response.topics = []
     if refused is not None:
         errors: Any = refuse_all(refused, context, TOPIC)
@@ -77,7 +77,7 @@ def _with_operations(response: Any, access: Access) -> Any:
 def _with_cluster_operations(response: Any, access: Access) -> Any:
     number = getattr(response, "cluster_authorized_operations", 0)
     if number > 0:  # The client has asked for the operations that it is allowed to perform on the cluster.
-        # As in Kafka, a client without the permission to describe the cluster gets an empty set of operations, 0.
+        # As in Kafka, a client without the permission DESCRIBE on the cluster gets 0: an empty set of operations.
         may_see_operations = access.may_with_cluster(Op.DESCRIBE)
         visible = permitted_operations(number, access, CLUSTER, CLUSTER_NAME) if may_see_operations else 0
         response.cluster_authorized_operations = visible

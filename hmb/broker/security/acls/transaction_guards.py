@@ -44,9 +44,8 @@ def add_partitions_to_txn(request: Any, context: RequestContext, access: Access,
         if not access.may_with_cluster(Op.CLUSTER_ACTION):
             return refuse_all(request, context, CLUSTER)
         return handle(request, context)
-    # The client needs the permission WRITE for the transactional id and for each topic of the request. If one
-    # permission is missing, the broker adds no partition to the transaction, not even the partitions of permitted
-    # topics.
+    # A transaction gets all partitions of the request, or none. If the client lacks WRITE for the transactional id or
+    # for one topic, the broker adds no partition.
     if not access.may(Op.WRITE, TRANSACTIONAL_ID, request.v3_and_below_transactional_id):
         return refuse_all(request, context, TRANSACTIONAL_ID)
     refused, rest = split(request, context, lambda name, partition: not access.may(Op.WRITE, TOPIC, name))

@@ -19,8 +19,8 @@ from hmb.protocol.enums import QuotaKey
 from hmb.security.ip_addresses import addresses_of
 from hmb.storage.clock import SYSTEM_CLOCK
 
-# Clients choose their own client ids, so they can cause any number of meters. Above this number, the broker forgets the
-# meter that has not been used for the longest time.
+# A client can invent client ids, and each id can add a meter (the counter of a quota). To limit the memory, each dict
+# of meters contains at most this number.
 MAX_METERS = 10_000
 Meter = TypeVar("Meter", RateWindow, TokenBucket)
 MeterKey: TypeAlias = tuple[str, str | None, str | None]  # (quota, user, client id) or (quota, IP address, None)
@@ -48,7 +48,7 @@ class ClientQuotas:
         """
         self.size, self._mutations_size = size, mutations_size
         self._clock_ms = clock_ms
-        # This lock guards the meters, `limits` and `_addresses`. A thread that holds it takes no other lock.
+        # A thread needs `_lock` to use the meters or `_addresses`, or to replace `limits`. It then takes no other lock.
         self._lock = threading.Lock()
         self._windows: dict[MeterKey, RateWindow] = {}
         self._buckets: dict[MeterKey, TokenBucket] = {}

@@ -75,8 +75,8 @@ class DelegationTokens:
     def __init__(self, store: SecurityStore, settings: TokenSettings, now: Callable[[], int]) -> None:
         """`now` returns the time in ms."""
         self._store, self._settings, self._now = store, settings, now
-        # A cache: (mechanism, token id) -> credential. The method `find` adds a token's credential when a client first
-        # uses the token to log in.
+        # This cache maps (mechanism, token id) to a credential. The method `find` adds the credential when a client
+        # first uses the token to log in.
         self._credentials: dict[tuple[ScramMechanism, str], ScramCredential] = {}
 
     @property
@@ -203,7 +203,7 @@ class DelegationTokens:
         If no valid token has the id `token_id`, return a decoy: an invented credential that makes every login fail. The
         login then fails in the same way as with a wrong password, so a client cannot find out which tokens exist.
         """
-        # Only a login with SCRAM needs these modules. Their import takes 8 ms.
+        # The imports in this function take 8 ms. Only a login with SCRAM needs them.
         from hmb.broker.security.decoys import OWN_SHAPE, decoy
         from hmb.broker.security.scram import TokenCredential
         from hmb.security import scram
@@ -215,9 +215,8 @@ class DelegationTokens:
             return TokenCredential(unknown, token_id, 0)
         credential = self._credentials.get((mechanism, token_id))
         if credential is None:
-            # In a SCRAM login with a token id, the broker sends a salt to the client. The salt must not show whether a
-            # token with this id exists. If no token has the id, the broker sends the salt of the decoy `unknown`. If a
-            # token has the id, the broker therefore uses the same salt.
+            # The salt must not show a client whether this token exists. A real token therefore gets the same salt as
+            # `unknown`, the false credential for an id without a token.
             salt, password = unknown.salt, base64.b64encode(self.hmac_of(token)).decode()
             salted = scram.salted_password(mechanism, password, salt, unknown.iterations)
             credential = scram.credential_of(mechanism, salted, salt, unknown.iterations)

@@ -38,8 +38,8 @@ def token_check(listener: str, values: Mapping[str, str]) -> Check:
     if handler not in ("", VERIFIES, UNSECURED):
         raise ConfigError(f"listener {listener}: the handler must be {VERIFIES} or {UNSECURED}", HANDLER, handler)
     try:
-        # These two modules need the package PyJWT, which is missing in some installations. So they are imported only
-        # here, where a listener needs them.
+        # The two modules import the package PyJWT, which some installations do not have. Only a listener with
+        # OAUTHBEARER needs them, so the import is in this function.
         from hmb.broker.security.tokens import checking, public_keys
     except ImportError:
         problem = f"listener {listener}: OAUTHBEARER needs the package PyJWT; install hmb[oauth]"

@@ -47,9 +47,8 @@ class PublicKeys:
         the id is still unknown.
         """
         is_old = time.monotonic() - self._loaded_at > self._refresh
-        # Another thread may hold the lock while it loads new public keys. If `self._keys` contains a public key with
-        # the id `key_id`, use this public key without waiting, even if it is old. Otherwise, wait for the lock, because
-        # the other thread may be loading the missing public key.
+        # Another thread can hold `_lock` to load new keys. If `_keys` contains `key_id`, use the old key without
+        # waiting. If `key_id` is missing, wait, because the new keys can contain it.
         if (key_id not in self._keys or is_old) and self._lock.acquire(blocking=key_id not in self._keys):
             try:
                 self._reload_if_due(key_id)

@@ -60,8 +60,8 @@ class TransactionManager(AtLeastOnce):
         self._cluster, self._timeout, self._retry_for = cluster, timeout, retry_for
         self._retry_backoff, self._newest_version = retry_backoff, newest_version
         self._coordinator = CoordinatorConnection(cluster, CoordinatorType.TRANSACTION, transactional_id)
-        # A thread holds this lock while it sends a request to the coordinator and waits for the response. If the thread
-        # also needs `_lock`, which guards the fields below, it takes `_asking` first.
+        # Only one thread at a time sends a request to the coordinator. The thread holds `_asking` until the response
+        # arrives. A thread that needs both `_asking` and `_lock` takes `_asking` first.
         self._asking = threading.Lock()
         self._lock = threading.Lock()  # guards the fields below; a thread that holds it does not wait for anything
         self._state = TransactionalState.UNINITIALIZED
@@ -160,7 +160,7 @@ class TransactionManager(AtLeastOnce):
             flush()
         except BaseException:  # includes Ctrl-C (KeyboardInterrupt)
             with self._lock:
-                # No request has reached the coordinator yet, so the application can still abort the transaction.
+                # `commit` has not sent EndTxn yet, so the application can still abort the transaction.
                 if is_first_try and self._state is TransactionalState.COMMITTING:
                     self._state = TRANSITIONS.next(self._state, TransactionalEvent.COMMIT_INTERRUPTED)
             raise
@@ -280,7 +280,7 @@ class TransactionManager(AtLeastOnce):
 
         response: EndTxnResponse = self._ask(EndTxnRequest, its.end[-1], request, requests.error_codes)
         if response.producer_id != NO_PRODUCER_ID:
-            # The transaction has ended. If Ctrl-C now interrupts `commit`, a second `commit` sends no request.
+            # The transaction has ended. After a Ctrl-C, a second `commit` must send no request.
             self._is_begun = False
             self._producer = ProducerIdAndEpoch(response.producer_id, response.producer_epoch)
 
