@@ -48,5 +48,5 @@ LONGEST_WAIT = 60.0  # seconds; a waiting thread checks its condition after this
 
 # Kafka numbers the SCRAM mechanisms from 1, in this order (hmb/security/scram.py).
 SCRAM_NAMES = ("SCRAM-SHA-256", "SCRAM-SHA-512")
-# The smallest and the largest number of times (both included) that Kafka's brokers let SCRAM hash a password.
+# The smallest and the largest number of SCRAM iterations that Kafka's brokers accept.
 SCRAM_ITERATIONS = (4096, 16384)

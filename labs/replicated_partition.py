@@ -20,7 +20,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple, Protocol
 
-# A follower leaves the ISR if it last fetched all missing records more than MAX_LAG steps ago.
+# If a follower does not fetch all missing records for more than MAX_LAG steps, it leaves the ISR.
 MAX_LAG = 6
 ACTIONS = ("produce",) * 4 + ("fetch",) * 6 + ("crash", "restart")
 

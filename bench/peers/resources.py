@@ -33,7 +33,7 @@ def resident_bytes(pid: int, field: str = "VmRSS") -> int:
     Raises OSError if the process has ended.
     """
     lines = Path(f"/proc/{pid}/status").read_text().splitlines()
-    # A zombie (an ended process before its parent calls `wait`) has no such line, so the result is 0.
+    # Until the parent of an ended process calls `wait`, `lines` contains no memory sizes. The sum is then 0.
     return sum(int(line.split()[1]) * 1024 for line in lines if line.startswith(f"{field}:"))
 
 

@@ -27,9 +27,8 @@ class OpenedView(NamedTuple):
     rows: Callable[[Any], list[Row]]
     keys: Sequence[str]  # columns that identify a row
     sorted_by: str
-    # The name of the data in the table, for example "segments", or "" if the data are never missing. If the broker does
-    # not report the data, `state["missing"]` contains the reason under this name. The heading of the table then shows
-    # the reason.
+    # If the broker's state lacks the data of this table, the dict `state["missing"]` maps this key to the reason. The
+    # table's heading shows the reason. The default "" is for data that every state contains.
     missing: str = ""
     empty: str = ""  # the text in place of the rows, if no row exists
 

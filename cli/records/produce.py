@@ -42,7 +42,7 @@ DELIVERY_TIMEOUT = 30.0  # seconds
 GRACE = 1.0  # seconds; after an error, the command waits at most this long for the next response
 LONGEST_GRACE = 5.0  # seconds; after an error, the command waits at most this long for all missing responses
 ABORT_GRACE = 5.0  # seconds; the command waits at most this long until the transaction is aborted
-# A broker may refuse a batch with a larger value (bytes), so the command sends the chunk's records one by one.
+# If a chunk has a value above this size (bytes), send each record alone, so that an error names one record.
 LARGE = 256 * 1024
 TICK = 0.1  # seconds; with --rate, the command sends the records of each tick together
 

@@ -80,7 +80,7 @@ class WireFrame(NamedTuple):
             lines = annotate_frame(self._lines(), self.wire, problems, may_be_cut=may_be_cut)
         for line, is_inside in lines:
             yield FieldEntry(line.offset, len(line.data), line.data, line.path, line.value, is_inside, line.kind)
-            # A broker ignores bytes that follow a request. Only for a response are such bytes ("left") a problem.
+            # Extra bytes ("left") after a request are not a problem, because brokers ignore them.
             if line.path == "left" and self.kind == "response":
                 problems.append(f"byte {line.offset}: {len(line.data)} bytes are left after the message")
         if self.sized and not problems and (size := _size(self.wire)) != len(self.wire) - SIZE:

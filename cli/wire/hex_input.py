@@ -23,8 +23,8 @@ import struct
 from collections.abc import Iterator
 from typing import NamedTuple
 
-# In a hex dump, a line `*` replaces repeated rows. A wrong offset in the next row could stand for gigabytes. `_repeat`
-# therefore raises HexError if a block of bytes would exceed this limit (bytes).
+# In a hex dump, a line `*` replaces repeated rows up to the next offset. A wrong offset could fill the memory, so
+# `_repeat` refuses blocks above this limit (bytes).
 MAX_REPEATED = 1 << 26
 ROW = re.compile(r"\s*(?:0x)?([0-9a-f]{4,16}):\s+(\S.*)", re.IGNORECASE)
 ROW_WITHOUT_COLON = re.compile(r"\s*([0-9a-f]{4,16})\s{1,3}([0-9a-f]{2}(?:\s.*)?)", re.IGNORECASE)

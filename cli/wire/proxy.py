@@ -240,7 +240,7 @@ class Proxy:
                     self._threads.discard(thread)
 
         thread = threading.Thread(target=run, name=name, daemon=True)
-        # Without `_lock`, a short thread could remove itself from `_threads` before `add`, and would then stay there.
+        # A thread removes itself from `_threads` at its end. With the lock, this cannot happen before `add`.
         with self._lock:
             thread.start()
             self._threads.add(thread)

@@ -18,8 +18,8 @@ from hmb.protocol.annotate import Line, meaning
 
 CELL, HIGH = 25.0, 24.0  # pixels: the width and the height of the box of one byte
 ROW = 28.0  # pixels between the tops of two rows
-# Each row shows a field's position, bytes and name. The position ends at the x coordinate POSITION (pixels), the bytes
-# begin at BYTES, and the name begins at NAME.
+# The x coordinates (pixels) of a row's columns: the right edge of the position column, and the left edges of the
+# columns for the bytes and for the name.
 POSITION, BYTES, NAME = 34.0, 42.0, 250.0
 MAX_BYTES = 8  # the maximum number of bytes in one row; a longer field continues in the next row
 LONGEST = 33  # the maximum number of characters in a text with a field's name and value: `batch_length = 85`

@@ -27,7 +27,7 @@ from hmb.protocol.api_keys import ApiKey
 BUCKETS_PER_DOUBLING = 4
 BUCKETS = 26 * BUCKETS_PER_DOUBLING
 US = 1_000_000
-# The ends (included) of the buckets, in s: 1 us, then 2 ** (1/4) times the end before. The last bucket has no end.
+# The longest duration (seconds) that each bucket includes. The last bucket has no limit, so it is not in the list.
 BUCKET_ENDS = [2 ** (bucket / BUCKETS_PER_DOUBLING) / US for bucket in range(BUCKETS - 1)]
 
 

@@ -50,8 +50,8 @@ from hmb.protocol.messages.metadata import MetadataRequest, MetadataResponse
 from hmb.protocol.schema import Request
 from hmb.protocol.topics import NO_TOPIC_ID, OFFSETS_TOPIC, TopicPartition
 
-# Before this version, a request cannot forbid the creation of topics. A broker with `auto.create.topics.enable` then
-# creates each missing topic that the request names. To avoid this, the client requests all topics without names.
+# With a lower version, a request that names a missing topic can create it (`auto.create.topics.enable`). To avoid this,
+# the client requests the full list of topics instead.
 FIRST_VERSION_WITHOUT_CREATION = MetadataRequest.first_version("allow_auto_topic_creation")
 
 

@@ -160,7 +160,7 @@ class Simulation:
         self._saves: list[Save] = []
         self._hung: Hung | None = None
         self._furthest: dict[str, int] = {}
-        # processor -> window -> content. A bolt removes old windows from its state, but the result must contain them.
+        # Bolts remove old windows, but the simulation's result contains them. So keep them by processor and window.
         self._dropped: defaultdict[str, dict[Any, Any]] = defaultdict(dict)
         self._participants = {name: self._new_participant(it) for name, it in self.processors.by_name.items()}
         self._negotiator = self._new_negotiator()
@@ -364,7 +364,7 @@ class Simulation:
         )
         for participant in self._participants.values():
             self._count_refused(participant)
-            # Some decisions of the negotiator are not observed yet. At the last one, a sink writes its last outputs.
+            # A sink writes its last outputs only after it receives the negotiator's last decision.
             while self._unseen[participant.name]:
                 self._watch(participant)
             machine = participant.machine

@@ -199,7 +199,7 @@ class Topology:
 
         `nodes` are in topological order.
         """
-        # node -> a bolt with combine=True: the node itself, or a bolt whose tuples can reach the node.
+        # `combines[name]` is a bolt with combine=True: the node `name` itself, or a bolt before it in the topology.
         combines: dict[str, str] = {}
         for node in nodes.values():
             found = [combines[before] for before in node.after if before in combines]

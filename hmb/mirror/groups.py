@@ -34,8 +34,8 @@ from hmb.protocol.enums import CONSUMER_GROUP_TYPES
 from hmb.protocol.errors import KafkaError
 from hmb.protocol.topics import TopicPartition
 
-# To translate some committed offsets, the mirror counts the records in a range of source offsets. In a range of more
-# offsets than this limit, it does not count, because counting would delay the copy.
+# To translate some committed offsets, the mirror counts the records in a range of offsets. If the range has more
+# offsets than this limit, the mirror does not count, because counting would delay the copy.
 MAX_COUNTED_OFFSETS = 200_000
 # `OffsetTranslator` remembers at most this number of results. At the limit, it forgets all of them.
 MAX_REMEMBERED_COUNTS = 10_000

@@ -89,8 +89,8 @@ class Mirror:
         self._missing: set[str] = set()  # topics that were deleted at the source while the mirror was running
         self._translated: set[TopicPartition] = set()  # source partitions whose records have other offsets in the copy
         self._stopped = False
-        # True after both clusters have answered. If a connection fails before the first answers, the mirror ends at
-        # once, because an address is perhaps wrong.
+        # Whether both clusters have answered. Before that, a failed connection ends the mirror, because the address is
+        # perhaps wrong. After that, the mirror connects again.
         self._has_begun = False
         self._group = ""
         self._mirror_maker: MirrorMakerTopics | None = None

@@ -114,8 +114,8 @@ class TlsSettings:
             raise TlsSettingError("ssl.keystore.certificate.chain", "is missing, but ssl.keystore.key is set")
 
         def load(path: Path) -> None:
-            # With the password None, OpenSSL asks for the password of an encrypted key on the terminal. With an empty
-            # password, OpenSSL raises an error. So the default of `key_password` is an empty string.
+            # If the user sets no password, `key_password` is empty. For an encrypted key, OpenSSL then raises an error.
+            # With None, OpenSSL would wait for a password from the terminal.
             context.load_cert_chain(path, password=self.key_password)
 
         if self.keystore_location:

@@ -65,8 +65,8 @@ def cut(ranges: list[OffsetRange], min_partitions: int | None, max_records: int 
     if min_partitions is None or len(ranges) >= min_partitions:
         return ranges
     pieces = _pieces([each.size for each in ranges], min_partitions)
-    # `_pieces` returns at least 1 for each range, so the sum can exceed `min_partitions`. For ranges of 1, 1 and 98
-    # offsets and 10 partitions, it returns 1, 1 and 10. So divide the large range again, into 10 - 2 = 8 pieces.
+    # Each range gets at least one piece, so the sum of the pieces can exceed `min_partitions`. Therefore count the
+    # ranges with one piece, and divide the other ranges into the remaining number of pieces.
     whole = [each.size for each, number in zip(ranges, pieces, strict=True) if number == 1]
     remaining = max(1, min_partitions - len(whole))
     large = [each for each, number in zip(ranges, pieces, strict=True) if number > 1]
@@ -94,9 +94,8 @@ def limited(start: Mapping[TopicPartition, int], end: Mapping[TopicPartition, in
     total = sum(backlog.values())
     if total <= most:
         return dict(end)
-    # For example, a partition has 1 of 1,001 unread offsets. If `most` is 100, its share is 1 * 100 // 1001 = 0. The
-    # query might never read this offset. So each partition with unread offsets gets at least one, as in Spark's Kafka
-    # connector.
+    # The division rounds down, so a partition with few unread offsets could get 0 offsets every time. The minimum is
+    # therefore 1 offset, as in Spark's Kafka connector.
     return {
         partition: start[partition] + min(size, max(1, size * most // total)) if size else end[partition]
         for partition, size in backlog.items()

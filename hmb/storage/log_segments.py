@@ -39,8 +39,8 @@ class LogSegments:
 
     def __init__(self, segments: Sequence[Segment], manifest: Manifest | None, partition: str) -> None:
         self._segments = list(segments)
-        # Each pair contains a time (ms) and a segment that is no longer in the list. At this time, the log plans to
-        # delete the segment's files.
+        # Each pair contains the planned deletion time (ms) of a segment's files, and the segment. The segment is no
+        # longer in the log's list.
         self._removed: deque[tuple[int, Segment]] = deque()
         self._manifest = manifest
         self._partition = partition  # the partition's name in the manifest

@@ -188,8 +188,8 @@ class ProducerState:
             return None
         self.check_epoch(producer_id, epoch)
         if batch.base_sequence == NO_SEQUENCE:
-            # Only the broker itself writes batches with a producer id but without sequence numbers: batches of
-            # committed offsets. It writes each of these batches only one time, so the batch is not a duplicate.
+            # The broker itself has created the batch, to commit offsets in a transaction. It writes each of its batches
+            # only one time, so the batch is not a duplicate.
             return None
         expected = 0
         if epoch == producer.epoch:

@@ -82,8 +82,8 @@ class Segment:
         self.size = path.stat().st_size if exists else 0
         self.max_timestamp, self.offset_of_max_timestamp = self.time_index.last
         self.first_timestamp: int | None = None  # greatest timestamp (ms) of the first batch, for `segment.ms`
-        # None means that the number of batches is unknown. This is so for a segment from before the broker's start,
-        # until a rebuild of the indexes counts its batches.
+        # None means unknown: the log file already contains batches when the broker opens it. Only a rebuild of the
+        # segment's indexes counts these batches.
         self.batch_count: int | None = None if self.size else 0
         self.producer_batch_positions: list[int] | None = None  # positions from `ProducerBatches`; None: unknown
         self.damage_reports = DamageReports(self.file)

@@ -102,8 +102,8 @@ class TransactionIndex(IndexFile):
 
     def append(self, transaction: AbortedTransaction) -> None:
         """Add an entry. If the method raises OSError, it has added nothing."""
-        # Searches take no lock. They expect the bytes of all entries that the number `entries` counts. So add the new
-        # bytes to `_content` before `_append` increases `entries`.
+        # Other threads search without a lock. If `_append` increased the number of entries first, a search could read
+        # bytes that do not exist yet.
         self._content += self.ENTRY.pack(VERSION, *transaction)
         try:
             self._append(VERSION, *transaction)

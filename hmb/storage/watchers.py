@@ -47,9 +47,9 @@ class Watchers:
             self._watchers.discard(watcher)
 
     def wake_all(self) -> None:
-        # Usually no fetch waits, so most appends do not take the lock. An append first writes its records, and then
-        # checks `_watchers`. A fetch first adds its watcher to `_watchers`, then reads the log again, and then waits.
-        # So a fetch whose watcher comes too late for the check reads the new records before it waits.
+        # Usually no fetch waits, so most appends do not take the lock. An append writes its records before it checks
+        # `_watchers`. A fetch adds its watcher, and then reads the log again before it waits. So no fetch misses the
+        # records.
         if self._watchers:
             with self._lock:
                 for watcher in self._watchers:

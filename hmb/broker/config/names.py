@@ -9,8 +9,8 @@ from hmb.broker.config.broker import BROKER_CONFIGS
 from hmb.broker.config.keys import ConfigError, nearest
 from hmb.defaults import SERVERS_VARIABLE
 
-# Setting names with this prefix or this suffix contain the name of a listener or of a SASL mechanism. No list can
-# contain all these names, so security/settings.py checks them.
+# Users choose listener names, so no list contains `listener.name.internal.plain.sasl.jaas.config`. The module
+# security/settings.py checks all names with this prefix or suffix.
 LISTENER_PREFIX, JAAS_SUFFIX = "listener.name.", ".sasl.jaas.config"
 CONTROLLERS = re.compile(
     r"controller\.quorum\..*|metadata\..*|early\.start\.listeners|broker\.heartbeat\.interval\.ms"

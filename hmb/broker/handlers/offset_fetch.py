@@ -70,9 +70,8 @@ def handle(request: OffsetFetchRequest, context: RequestContext) -> OffsetFetchR
 def _group(group: Group, stable: bool, context: RequestContext) -> GroupResponse:
     group_response = GroupResponse(group_id=group.group_id)
     groups = context.broker.groups
-    # A commit turns a transaction's pending offsets into committed offsets, possibly between the handler's two reads.
-    # The handler reads the pending offsets first, so it finds the offsets twice. In the opposite order, it would miss
-    # them.
+    # Read the pending offsets before the committed offsets. In the opposite order, a transaction could commit between
+    # the two reads, and the client would get an outdated offset.
     held = groups.offsets.pending(group.group_id) if stable else set[TopicPartition]()
     try:
         if context.version == 0:

@@ -46,7 +46,7 @@ from hmb.protocol.primitives import Part
 
 # If the newest response waits for a sync to disk, the queue of a connection can grow to 64 responses.
 MAX_DEFERRED = 64
-# A ready response does not wait for the disk. The broker sends at most 4 together: more make a producer slower.
+# This limit applies if the newest response needs no sync to disk. With more responses, producers would wait too long.
 MAX_READY = 4
 
 

@@ -236,8 +236,8 @@ class Topics:
             made = iter(self._logs.create_all(logs) if new else ())
         except OSError as error:
             self._logs.reserve.use(error)
-            # The deletion writes an id into the names of the new directories. After a crash, the broker deletes all
-            # partitions of the topic with this id. A random id protects the topic's older partitions.
+            # With the topic's own id instead of a random id, a restart after a crash would also delete the partitions
+            # that the topic had before.
             names = dict.fromkeys((each.name for each in logs), uuid.uuid4())
             with contextlib.suppress(OSError):  # If this fails, the next start of the broker deletes the partitions.
                 left = self._logs.delete(names).left

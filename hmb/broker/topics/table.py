@@ -66,8 +66,8 @@ class TopicTable:
     def remove(self, topic: Topic) -> None:
         """Remove a topic."""
         del self._by_name[topic.name], self._by_id[topic.id]
-        # If another broker created the topics `a.b` and `a_b`, they share one metric name. The removal of the first
-        # topic deletes this name. Without None, the removal of the second topic would raise KeyError.
+        # If HMB did not create the topics, two topics such as `a.b` and `a_b` can share one metric name. Without None,
+        # the removal of the second topic would raise KeyError.
         self._by_metric_name.pop(metric_name(topic.name), None)
 
     def check_is_there(self, topic: Topic) -> None:

@@ -121,8 +121,7 @@ class Discovery:
 
         Raises KafkaError if a topic of the subscription does not exist, unless `wait_for_topics` is set.
         """
-        # The requests for the topics can raise an error, and the consumer must then try again soon. So set the time of
-        # the next attempt first. After a success, the end of this method replaces it.
+        # The requests below can raise an error. So set the time of the next attempt before the requests.
         self._refresh_at = time.monotonic() + min(self._max_age, RETRY_AFTER)
         if self.is_by_pattern:
             topics = [topic for topic in self._cluster.topics() if self._subscription.matches(topic)]

@@ -92,8 +92,8 @@ class ConsumerGroupMember:
         # setting. Then each successful response sets the time.
         self._interval = settings.heartbeat_interval
         self._heartbeat_at = -NEVER
-        # At this time, the member leaves the group. Each `poll` sets a later time. NEVER means that no time is set:
-        # before the first `poll`, and after the member has left for this reason.
+        # At this time, the member leaves the group. Each `poll` sets a later time. With the value NEVER, the member
+        # sends no heartbeat until the next `poll`.
         self._leave_at = NEVER
 
     @property

@@ -69,8 +69,8 @@ class AssignmentById:
         """Return the owned partitions in the format of a heartbeat request: with topic ids instead of topic names."""
         topics: dict[UUID, list[int]] = {}
         assigned_last = sorted(self._names, key=lambda topic_id: topic_id in self._assigned)
-        # If a topic was deleted and created again, two ids in `_names` have the same name. The last of these ids wins
-        # in `ids`. So `assigned_last` puts the ids of the latest assignment last.
+        # If a topic was deleted and created again, two ids have its name. Only the id in the latest assignment is
+        # valid. The dict keeps this id, because it comes last.
         ids = {self._names[topic_id]: topic_id for topic_id in assigned_last}
         for name, number in sorted(owned):
             topics.setdefault(ids[name], []).append(number)

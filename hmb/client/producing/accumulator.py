@@ -59,8 +59,8 @@ class Accumulator:
     def __init__(self, batch_size: int, linger: float, memory: int, max_block: float) -> None:
         self._batch_size, self._linger = batch_size, linger
         self.counters = Counters()
-        # A thread must hold `_lock` to change the fields below, or a batch that still receives records. It may then
-        # also take the lock of `Counters` or of a `BatchResult`.
+        # `_lock` guards all changes of the fields below and of batches that still receive records. A thread that holds
+        # `_lock` can then take the lock of `Counters` or of a `BatchResult`.
         #
         # `used`, `check_open` and `finished` read fields without `_lock`. A slightly outdated `used` does no harm. A
         # closed producer stays closed and gets no new batches, so `check_open` and `finished` are also safe.
@@ -329,9 +329,9 @@ class Accumulator:
     def _open(self, queue: PartitionQueue) -> ProducerBatch:
         batch = ProducerBatch(queue, time.monotonic(), BatchResult(queue.partition))
         batch.result.send_now = self._seal_now
-        # If Ctrl-C interrupted the next four lines, `_batches` could count a batch that is in no queue. Python handles
-        # Ctrl-C only when a function begins, a loop repeats, or a call returns. The only call is in the fourth line, so
-        # Ctrl-C cannot interrupt them.
+        # The next four lines must run together, so that `_batches` counts only batches in a queue. Ctrl-C cannot
+        # interrupt the lines: Python handles Ctrl-C only when a function begins, a loop repeats, or a call returns. The
+        # only call comes last.
         queue.open = batch
         queue.sender_queues.queues[queue] = None
         self._batches += 1

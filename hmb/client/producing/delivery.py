@@ -86,9 +86,9 @@ class BatchResult:
         # Only a thread that holds `_lock` changes the fields above. There is one exception: the accumulator sets
         # `send_now` without the lock, before any other thread knows this object.
         #
-        # Threads can read four fields without `_lock`. `_missing` stays 0 after it has become 0, and `callbacks_done`
-        # stays True after it has become True. Threads read `_outcomes` only after it is complete. If a thread reads
-        # `send_now` just before it becomes None, the call has no effect, because the batch is complete.
+        # Threads read four fields without `_lock`. `_missing` never changes after 0, and `callbacks_done` never changes
+        # after True. Threads read `_outcomes` only when it is complete. A late call of `send_now` has no effect,
+        # because the batch is then complete.
         self._lock = threading.Lock()
         self._changed: threading.Condition | None = None  # uses `_lock`; created when a thread first waits
 

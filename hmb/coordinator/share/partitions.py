@@ -222,9 +222,8 @@ class SharePartitions:
         self._first_offset = first_offset
         self._timer = timer
         self._clock = clock
-        # A thread holds `_lock` while it loads a partition into `_partitions`, so that two threads never load the same
-        # partition. During the load, it also takes the share coordinator's lock. If the group has never read the
-        # partition, it stores the group's start offset, and waits until this offset is on disk.
+        # With `_lock`, two threads never load the same partition. A thread that holds `_lock` also takes the share
+        # coordinator's lock, and can wait for a write to disk.
         self._lock = threading.Lock()
         self._partitions: dict[SharePartitionId, SharePartition] = {}
 
@@ -242,8 +241,8 @@ class SharePartitions:
     def _load(self, id: SharePartitionId, log: Log) -> SharePartition:
         state = self._coordinator.read(id, log.leader_epoch)
         if state.start_offset == NO_START_OFFSET:
-            # With the setting `latest`, the start offset is the present end of the log. The broker must store it now.
-            # Without it, a restarted broker would begin at a later end, and skip records.
+            # Store the start offset at once. After a restart, the setting `latest` would mean a later end of the log,
+            # and the group would skip records.
             start = self._first_offset(log, self._settings(id.group_id).offset_reset)
             update = Update(start, 0, ())
             self._coordinator.finish(id, self._coordinator.begin_write(id, state.state_epoch, log.leader_epoch, update))

@@ -69,12 +69,12 @@ class Transaction(NamedTuple):
     partitions: frozenset[TopicPartition] = frozenset()
     started: int = NO_TIMESTAMP
     updated: int = NO_TIMESTAMP
-    # The producer's epoch before its last increase by EndTxn (transaction version 2), or by InitProducerId with an
-    # epoch. Other increases, for example after a transaction timeout, set this field to NO_PRODUCER_EPOCH. The journal
-    # does not store the field.
+    # The epoch before the last increase by EndTxn (transaction version 2) or by InitProducerId with an epoch. After any
+    # other increase, the value is NO_PRODUCER_EPOCH, so that requests with an older epoch fail. The journal does not
+    # store the field.
     #
-    # For example, InitProducerId increases the epoch from 4 to 5, but the response is lost. The producer repeats the
-    # request with the epoch 4. The coordinator accepts it, because `last_epoch` is 4.
+    # If the response with the new epoch is lost, the producer still has the old epoch. So the coordinator also accepts
+    # an InitProducerId request with `last_epoch`.
     last_epoch: int = NO_PRODUCER_EPOCH
     previous_producer_id: int = NO_PRODUCER_ID
     next_producer_id: int = NO_PRODUCER_ID
@@ -139,8 +139,6 @@ class Transaction(NamedTuple):
         if known is not None and self.epoch not in (NO_PRODUCER_EPOCH, known.epoch):
             if known.epoch != self.last_epoch:
                 raise self._fenced(known)
-            # The request contains the epoch before the last increase, because the producer has not received the last
-            # response. So the coordinator returns the current epoch, and does not increase it again.
             return self._after(TransactionEvent.INITIALIZED, now, **start)
         last = NO_PRODUCER_EPOCH if known is None else self.epoch
         identity = {"producer_id": allocate(), "epoch": 0} if self._is_exhausted else {"epoch": self.epoch + 1}

@@ -46,7 +46,7 @@ class SplitState:
     def __init__(self, bolt: Bolt) -> None:
         self.a: Any = bolt.monoid.empty()
         self.b: Any = None
-        # The test `b is not None` cannot replace this field: without state, a bolt's `b` is None even during a save.
+        # In a bolt without state, the field `b` is always None, so it cannot show that a save is in progress.
         self.is_frozen = False
         self.clock: Clock | None = None
         self.closed = NO_TIME

@@ -90,8 +90,8 @@ class ProcessorThread(threading.Thread):
         self._session: RegistrySession | None = None
         self._reader: PartitionReader | None = None
         self._dead_letters: Producer | None = None
-        # The state machine at the last call of `_observe`. If a spout has a new state machine, `_observe` moves the
-        # spout's reader to the position of this machine.
+        # With this field, `_observe` notices that the processor has a new state machine. A spout's reader must then
+        # move to the position of the new state machine.
         self._machine: Machine | None = None
         self._saving: Any = None  # the `SaveRequest` that a saver thread is processing, or None
         self._published: Report | None = None

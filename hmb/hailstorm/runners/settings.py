@@ -143,8 +143,8 @@ def _check_keys(node: str, bolt: Bolt, state: Any, other: Any) -> None:
     if bolt.key is None:
         return
     windows, pairs = bolt.windows, [(state, other)]
-    # With windows, compare the keys of the two states only inside the same window. Only the dicts of a `MapOf` have the
-    # keys of tuples. Other dicts, for example of `TopN`, are not compared.
+    # Two instances can have the same window, but not the same key inside the window. Only a window with a `MapOf`
+    # contains the keys of the bolt's tuples, so other windows are not compared.
     if windows is not None and not isinstance(windows, Sessions):
         has_keys = type(windows.values).lift is MapOf.lift
         pairs = [(state[start], other[start]) for start in state.keys() & other.keys() if has_keys]

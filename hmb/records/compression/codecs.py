@@ -107,8 +107,8 @@ def _decompressed(codec: Codec, data: memoryview, limit: int, magic: int) -> Byt
         stream.truncate(size)
         return stream
     except (ValueError, zlib.error, cramjam.DecompressionError) as error:
-        # If the data does not fit into the buffer of `limit` bytes, each codec raises a different class of error. So if
-        # the largest possible size, `bound`, exceeds `limit`, report every error as "too large".
+        # A codec raises the same exception for damaged data and for a buffer that is too small. So if the data could be
+        # larger than the buffer (`limit` bytes), report it as too large.
         if bound > limit:
             raise _too_large(codec, limit) from error
         raise corrupt_message(f"cannot decompress {codec.name.lower()}: {error}") from error

@@ -33,8 +33,8 @@ from hmb.records.reading import Batch
 from hmb.records.record import Header, decode_headers
 from hmb.records.varint import VarintError, read_varint
 
-# The fast decoder reads at most three bytes of an offset delta. Three bytes can store at most this number (zigzag
-# form). A greater result shows that a fourth byte follows, so the decoder raises NotPlainError.
+# The fast decoder reads at most three bytes of an offset delta. If a fourth byte follows, the bit 0x80 of the third
+# byte is set. The decoded number is then greater than this limit.
 MAX_PLAIN_DELTA = (1 << 21) - 1
 
 AddRecord = Callable[[ConsumerRecord], None]

@@ -21,12 +21,11 @@ SIGN_BIT = 1  # If a number is negative, this bit is set in the first byte of it
 # tables contain NEVER. The computed end of the record is then far below 0, and the decoder notices the damage.
 NEVER = -INT64_MAX
 END_AFTER_ONE = tuple(NEVER if byte & 1 else (byte >> 1) + 1 for byte in range(128))
-# The bytes A and B of a record's length encode twice the length: (A & 127) + 128 * B. So the length is (A & 127) / 2 +
-# 64 * B. END_AFTER_TWO[A] is (A & 127) / 2 + 2, because A and B are two more bytes. For example, END_AFTER_TWO[200] is
-# 72 / 2 + 2 = 38.
+# If two bytes A and B store a record's length, the whole record has (A & 127) / 2 + 64 * B + 2 bytes, including A and
+# B. END_AFTER_TWO[A] contains the sum without 64 * B, and the decoders add 64 * B.
 END_AFTER_TWO = tuple(NEVER if byte & 1 else (byte >> 1 & 0x3F) + 2 for byte in range(256))
-# If a record's length has two bytes, A and B, the record has END_AFTER_TWO[A] + AFTER_SECOND[B] bytes. AFTER_SECOND[B]
-# is 64 * B. If B is at least 128, the length has a third byte, so AFTER_SECOND[B] is NEVER.
+# The second byte B of a record's length adds 64 * B bytes to the record. If B is at least 128, a third byte follows.
+# The number NEVER then moves the computed end of the record far below 0, so the decoder stops.
 AFTER_SECOND = tuple(NEVER if byte & 0x80 else byte << 6 for byte in range(256))
 
 MAX_PLAIN_TIMESTAMP = INT64_MAX // 2  # ms; twice this number fits into 64 bits

@@ -120,8 +120,8 @@ class DownConversion:
             finally:
                 if opened := self.size - before:
                     if opened > BATCH_SIZE and not run.is_old:
-                        # `opened` exceeds BATCH_SIZE only if one message exceeds it. `pieces` does not copy such a
-                        # message. So the whole decompressed batch stays in memory, and it has up to `_limit` bytes.
+                        # The batch contains one message above BATCH_SIZE. To avoid a copy of the message, `pieces`
+                        # keeps the whole decompressed batch in memory. The batch has at most `_limit` bytes.
                         opened = self._limit
                     self.memory = max(self.memory, PIECE_SIZE + len(run.view) + opened)
             if room < 0:

@@ -74,7 +74,7 @@ def repair(log: Log, damage: DamagedSegment) -> None:
         raise KafkaError(ErrorCode.KAFKA_STORAGE_ERROR, f"{log.directory}: a compaction is in progress")
     try:
         if segment is log.log_segments.active and segment.size:
-            # If a sync failed, `roll` raises KafkaError. Repair anyway: the log accepts no more records then.
+            # After a failed sync, `roll` raises an error. But the log then refuses appends, so a repair is safe.
             with contextlib.suppress(KafkaError):
                 roll(log)
         is_complete = segment is not log.log_segments.active or log.group_commit.has_failed

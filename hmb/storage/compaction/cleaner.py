@@ -106,8 +106,8 @@ def compactable(log: Log, first_dirty: int, now: int) -> LogToClean:
     config = log.config
     first_dirty = max(first_dirty, log.log_start_offset)
     segments, stable = log.segments, log.last_stable_offset
-    # If compaction dropped the last batch of a log, a reader could not reach the log's end. It would wait for records
-    # that do not exist any more. So compaction leaves out the segment with the last batch.
+    # Compaction does not change the segment with the log's last batch. Without this batch, a reader could not reach the
+    # log's end, and would wait for records that no longer exist.
     last = max((number for number, segment in enumerate(segments) if segment.size), default=0)
     count = min(last, sum(segment.base_offset < stable for segment in segments))
     if config.min_compaction_lag_ms:

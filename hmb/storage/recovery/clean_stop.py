@@ -20,16 +20,16 @@ from hmb.records import NO_TIMESTAMP
 from hmb.storage.batches.time_search import has_timestamp
 from hmb.storage.segment import Segment
 
-# An offset index contains the positions of only some batches. An append adds no position if it begins at most
-# `index.interval.bytes` after the last position. The code assumes appends of at most MAX_UNINDEXED bytes.
+# An append adds an entry to the offset index only if it begins more than `index.interval.bytes` after the position in
+# the last entry.
 #
-# For example, `index.interval.bytes` is 4,096, and the last position in the index is 10,000. An append that adds no
-# position then ends at 10,000 + 4,096 + 1,048,576 = 1,062,672 or before. If a batch begins after 1,062,672, the index
-# probably lacks a position. The broker then checks the whole segment.
+# If the offset index is complete, at most `index.interval.bytes` and one append follow the position in its last entry.
+# The code assumes that the append has at most MAX_UNINDEXED bytes. If a batch begins later in the file, the index
+# probably lacks entries, so the broker checks the whole segment.
 #
-# Sometimes the broker checks a whole segment although its index is complete. After a restart, the broker counts the
-# bytes since the last position from 0 again, so the next position comes later. An append can also have more than
-# MAX_UNINDEXED bytes. An unnecessary check only makes the start slower.
+# Sometimes this limit is too small: an append can be larger, and after a restart, the broker counts the bytes since the
+# last index entry from 0 again. The broker then checks a whole segment although its index is complete. The check only
+# makes the start slower.
 MAX_UNINDEXED = 1 << 20
 
 

@@ -110,8 +110,8 @@ def repair(segment: Segment, end_offset: int, synced: SyncedOffsets, segments: S
     for hole in holes:
         report(segment, hole)
     if not holes:
-        # The file is not damaged. An earlier call of `recover` rejected the last batch only because offsets are missing
-        # before this batch. With the limit `search.end_offset`, `recover` accepts the batch.
+        # The file is not damaged. An earlier call of `recover` rejected the last batch, because offsets are missing
+        # before it. The new limit shows that the batch's offsets are possible.
         recover(segment, search.end_offset)
         return Repaired(segment, search.end_offset)
     if holes[0].position == segment.size and holes[0].end == Windows.of(segment.file).end:
@@ -270,8 +270,8 @@ class HoleSearch:
             position, batch = found
             after = next_whole_batch(self._windows, position + batch.size, next_offset)
             gap, count = batch.first_offset - next_offset, batch.last_offset - batch.first_offset + 1
-            # No bytes are missing before a batch that begins at `start`. If the batch has exactly as many offsets as
-            # seem to be missing before it, its offset field is damaged. The batch then belongs at the missing offsets.
+            # No bytes are missing before a batch at `start`, so no batch is lost. If the number of missing offsets
+            # equals the number of offsets in the batch, the batch's offset field is damaged.
             is_moved = position == start and gap == count
             is_last = self.synced.may_continue and batch.first_offset == limit and not is_moved
             is_inside = limit is None or batch.last_offset < limit or is_last

@@ -243,8 +243,8 @@ class Manifest:
             for name, entry in new.items():
                 self._files[name] = (old[name], entry)  # The file has the old or the new content.
             raise
-        # Each file now has its new content, so write lines to the manifest that accept only this content. The lines
-        # need no sync: without them, the manifest accepts both the old and the new content.
+        # The files have their new contents, so remove the old checksums from the manifest. No sync is necessary: if a
+        # power cut removes the new lines, the manifest accepts both contents.
         try:
             self._append([_file_line(name, entry, entry) for name, entry in new.items()], sync=False)
         except OSError as error:

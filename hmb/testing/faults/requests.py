@@ -271,8 +271,8 @@ def _answer(fault: Fault, handler: Handler, request: Request, context: RequestCo
     if fault.takes_effect:
         rest = request
     elif isinstance(request, MetadataRequest) and rest is None:
-        # Clients ignore a Metadata response that lists no brokers, and the response `error` lists none. So the handler
-        # also answers a copy of the request without topics: its response lists the brokers.
+        # Clients ignore a Metadata response without brokers, and the response `error` contains none. So take the
+        # brokers from the handler's response to a request without topics.
         rest = copy(request)
         rest.topics = []
     if rest is not None:

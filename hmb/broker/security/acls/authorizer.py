@@ -103,8 +103,8 @@ class Authorizer:
     def load(self, state: SecurityState) -> None:
         """Use the ACLs in `state` from now on, and forget all stored decisions."""
         self._index, self._decisions = AclIndex(state.acls.values()), {}
-        # Replace `writable` last, because `guard_produce` reads `writable` first. A thread with the new, empty
-        # `writable` then also uses the new `_decisions`. So no decision from old ACLs enters the new set.
+        # `guard_produce` adds decisions to the set `writable`. If `load` replaced this set first, a decision from the
+        # old ACLs could enter the new set.
         self.writable = set()
 
     @property

@@ -120,8 +120,8 @@ def _refuse(
     values |= _identities(fields, source)
     for name, item in _error_arrays(kind, version).items():
         sources = _paired(source, item, version)
-        # `sources` is None if the request has no list for the response's list `name`. If this part of the response has
-        # an error field, the list stays empty. If not, one list item contains the error.
+        # The request has no list that corresponds to the response's list. If the parent object has no error field, one
+        # item of the response's list contains the error.
         if sources is None:
             sources = [] if fields.keys() & ERROR_FIELDS else [None]
         values[name] = [_refuse(item, each, version, error, sets) for each in sources]

@@ -34,9 +34,8 @@ from hmb.protocol.schema import Response
 Answer: TypeAlias = Any  # a response, a Deferred, or None
 Handle = Callable[[Any, RequestContext], Answer]
 Guard = Callable[[Any, RequestContext, Access, Handle], Answer]
-# If the broker refuses a whole request of these APIs, each object with an error code has empty lists of objects. In an
-# OffsetFetch response of version 8, groups have error codes, so their lists of topics are empty. In versions 0 and 1,
-# only partitions have error codes, so the list of topics is not empty.
+# In error responses of these APIs, an object with an error code contains no other objects. For example, a refused group
+# in an OffsetFetch response contains no topics.
 WITHOUT_ITEMS = {
     *(ApiKey.OFFSET_FETCH, ApiKey.OFFSET_DELETE, ApiKey.LEAVE_GROUP, ApiKey.ADD_PARTITIONS_TO_TXN),
     *(ApiKey.SHARE_FETCH, ApiKey.SHARE_ACKNOWLEDGE, ApiKey.ALTER_SHARE_GROUP_OFFSETS),

@@ -51,8 +51,8 @@ def metadata(request: Any, context: RequestContext, access: Access, handle: Hand
         rest.topics = []
     response = handle(rest, context)
     if not rest.topics:
-        # `rest` contains only permitted topics, and now has none. In version 0, an empty list means all topics, so the
-        # handler has described all topics. The client must not see these topics.
+        # In version 0, an empty list requests all topics. The handler has then also described forbidden topics, so the
+        # broker discards all these topics.
         response.topics = []
     if refused is not None:
         errors: Any = refuse_all(refused, context, TOPIC)

@@ -280,7 +280,7 @@ class TransactionManager(AtLeastOnce):
 
         response: EndTxnResponse = self._ask(EndTxnRequest, its.end[-1], request, requests.error_codes)
         if response.producer_id != NO_PRODUCER_ID:
-            # The transaction has ended. After a Ctrl-C, a second `commit` must send no request.
+            # If Ctrl-C now interrupts `commit`, the next `commit` must not send a second EndTxn request.
             self._is_begun = False
             self._producer = ProducerIdAndEpoch(response.producer_id, response.producer_epoch)
 
