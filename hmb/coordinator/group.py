@@ -130,8 +130,11 @@ class Group(Protocol):
     def unload(self) -> None:
         """Answer all waiting requests with an error, because this group will no longer be used.
 
-        The broker calls `unload` when the broker shuts down, or when the broker deletes the group. An upgrade or a
-        downgrade (migration/) also calls `unload` of the group that it replaces.
+        The broker calls this method in three cases:
+
+        - The broker shuts down.
+        - The broker deletes the group.
+        - A group with another protocol replaces this group (migration/).
         """
 
     def tombstones(self) -> Sequence[KeyAndValue]:

@@ -169,12 +169,13 @@ class GroupRunner:
         self.step(lambda now: self.machine.unload())
 
     def _carry_out_effects(self) -> list[tuple[Write, Queued]]:
-        """After a change of the group, act on deadlines, send responses, queue records and set the timer.
+        """After a change of the group, send responses, queue records and set the timer.
 
-        The caller must hold the group's lock.
+        Before that, the method handles deadlines that have passed. For example, it removes silent members. The
+        caller must hold the group's lock.
 
-        Return a list of pairs. Each pair contains a `Write` and the records that the journal has queued for it. If
-        the journal did not accept the records, the pair contains the error instead of the records.
+        Return one pair for each `Write`: the `Write` and its queued records. If the journal did not accept the
+        records, the pair contains the error instead.
         """
         self.machine.tick(self._clock())
         if self.machine.successor is not None:

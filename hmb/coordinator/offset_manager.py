@@ -4,9 +4,9 @@ A commit of offsets has two parts. In the first part, the thread holds the lock 
 the member is allowed to commit, and `begin_commit` adds the records to the journal's queue. The first part does no I/O.
 The thread then releases the lock. In the second part, `Journal.write` waits until the records are on disk.
 
-A commit of a removed member never replaces a commit of the partition's next owner. To handle a commit, a thread takes
-the group's lock, checks that the sender is a member, and adds the commit to the journal's queue. The group cannot
-remove the member while the thread holds the lock.
+The commit of a removed member is always earlier in the journal's queue than a commit of the partition's next owner.
+A thread holds the group's lock while it checks that the sender of a commit is a member and adds the commit to the
+queue. Meanwhile, the group cannot remove the sender.
 
 When a group removes a member, the journal's queue or the log already contains all accepted commits of this
 member. The next owner of a partition commits after the removal, so the next owner's commits come later.
@@ -112,11 +112,13 @@ class OffsetManager:
     ) -> QueuedRecords:
         """Delete committed and pending offsets of a group: add tombstones for them to the journal's queue.
 
-        If `partitions` is None, delete the offsets of all partitions. The caller must hold the group's lock. The method
-        first writes the queued records, because their commits are not in memory before this write.
+        If `partitions` is None, delete the offsets of all partitions. The caller must hold the group's lock.
 
-        The parameter `also` contains other records that the journal writes together with the tombstones, for example
-        the group's own tombstone. Raises NOT_COORDINATOR or COORDINATOR_LOAD_IN_PROGRESS, as `begin_commit` does.
+        Offsets in the queue are not in memory yet. To find and delete these offsets, the method first writes the
+        queue to disk.
+
+        The parameter `also` contains other records for the same write, for example the group's own tombstone.
+        Raises NOT_COORDINATOR or COORDINATOR_LOAD_IN_PROGRESS, as `begin_commit` does.
         """
         self._journal.write_all_queued(group_id)
         wanted = None if partitions is None else dict.fromkeys(partitions)

@@ -22,9 +22,9 @@ After a crash, Hailstorm loads all states from the newest snapshot that every pr
 these states include the records of partition tags-0 at offsets 0 to 10. The spout that reads tags-0 then
 continues at offset 11. So each record counts exactly once in the states.
 
-The next drawing shows a topology that counts the hashtags in the topic `tags`. Tuples move from left to right.
-C is the clock of a snapshot. Of all tuples that count-0 receives, the saved state "count-0 at C" includes
-exactly those from records below the offsets in C:
+The next drawing shows a topology that counts the hashtags in the topic `tags`. Tuples move from left to right. C is
+the clock of a snapshot: one offset for each partition. The states in the snapshot store include exactly the tuples
+from records below these offsets:
     tags-0 ----> spout tags-0 --+--> bolt count-0 --+
                                 |                   +--> bolt topn-0 ---> sink console-0
     tags-1 ----> spout tags-1 --+--> bolt count-1 --+

@@ -141,15 +141,15 @@ class Bolt:
     ) -> Self:
         """Return a bolt that keeps one state for each key, for example one count for each word.
 
-        `key` takes a tuple and returns its key. `value` takes a tuple and returns the value that `monoid` merges into
-        the state of this key. All tuples with the same key go to the same instance of the bolt, unless the topology
-        declares another grouping.
+        `key` takes a tuple and returns its key. `value` takes a tuple and returns the value that `monoid` merges
+        into the state of this key. All tuples with the same key go to the same instance of the bolt, unless the
+        topology declares another grouping.
 
         `transform` takes a tuple and the map of states, and returns the tuples to send. If `transform` is None, the
         bolt sends the key and its new result for each tuple, for example ("sun", 3).
 
-        With `combine=True`, the senders merge the tuples of a batch by key. The bolt then calls `transform` only once
-        for each key of the batch, with the key instead of a tuple.
+        With `combine=True`, the senders merge the tuples of a batch by key. The first argument of `transform` is
+        then a key, and the bolt calls `transform` once for each key of the batch.
         """
 
         def running_result(name: Any, states: Any) -> list[Any]:
@@ -207,8 +207,8 @@ def _missing_map(windows: WindowsOf, *, has_transform: bool) -> str | None:
 
     - The windows are `Sessions`, which keep a separate state for each key.
     - Each window contains a map from keys to states, for example `MapOf(Sum())`.
-    - The user passes a function `transform` (`has_transform`), and the windows contain no sum or mean. For example,
-      each window contains a `TopN(3)`.
+    - The user passes a function `transform` (`has_transform`), and the windows contain no sum or mean. For
+      example, the windows contain `TopN(3)`, which stores the keys.
     """
     values = windows.values
     has_map = isinstance(values, MapOf) and type(values).lift is MapOf.lift

@@ -10,14 +10,15 @@ The registry can contain old reports. For example, the negotiator asks all spout
 that a slow spout wrote for the previous pause. Each master state therefore has a number. A report contains the
 number of the newest master state that the processor has read. The negotiator ignores reports with an older number.
 
-A topology takes a snapshot in several phases. The negotiator begins each phase when it writes the phase into
-the master state. In three of the phases, it then waits for reports. In this example, the spout `tags-0` reads a
-partition, and the bolt `count-0` processes the tuples. C is the clock of the snapshot, which contains one
-offset for each partition:
+A topology takes a snapshot in several phases. The negotiator begins each phase when it writes the phase into the
+master state. In three of the phases, it then waits for reports.
+
+For example, the spout `tags-0` reads the only partition, and the bolt `count-0` processes the tuples. The snapshot
+covers offsets 0 to 6, so its clock C contains the next offset, 7:
     phase              what happens
     Flowing(None)      the topology processes records
-    SpoutsPaused       tags-0 pauses, and reports that its next offset is 7; C is therefore (tags-0: 7)
-    SpoutsPaused(C)    count-0 splits its state at C, and reports this; only tuples below C enter the snapshot
+    SpoutsPaused       tags-0 pauses, and reports that its next offset is 7
+    SpoutsPaused(C)    count-0 begins the snapshot, and reports this; only tuples from offsets 0 to 6 enter it
     Flowing(C)         tags-0 reads again; count-0 stores its snapshot at C, and reports this
     Flowing(None)      the snapshot is complete: the negotiator writes C into `completed` of the master state
 
@@ -99,10 +100,10 @@ class MasterState:
 
 @dataclass
 class Report:
-    """A processor's report to the negotiator. Each processor writes its own report into the registry.
+    """A processor's report to the negotiator. The processor writes it into the registry.
 
-    A *spout* is a processor that reads a partition. A *clock* contains one offset for each partition. A snapshot
-    covers the records below the offsets of its clock.
+    A *spout* is a processor that reads a partition. A *clock* contains one offset for each partition. A
+    snapshot covers the records below the offsets of its clock.
 
     All processors use these fields:
 
@@ -111,7 +112,7 @@ class Report:
     address      (host, port) to which other processes send tuples, or None if all processors run in one process
     saved        in the phase INITIALIZE: the clocks of the processor's intact snapshots
     is_ready     whether the processor has restored its snapshot (if one exists) and can process tuples
-    split        the clock of the newest snapshot that the processor has begun (a bolt splits its state), or None
+    split        the clock of the newest snapshot that the processor has begun, or None
     stored       the clock of the newest snapshot that the processor has saved or restored in this epoch, or None
     not_saved    (clock, reason) of a snapshot that the processor could not save, or None
     failure      the reason why the processor cannot continue, even after a restart, or None

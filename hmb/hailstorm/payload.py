@@ -19,16 +19,16 @@ its earlier output instead of adding a second one.
 Creating a Python object for each payload would take longer than a bolt's work on the payload. A sender
 therefore puts many payloads of one partition into the lists of one `Payloads` object. This example shows its
 most important fields:
-    sender      count-1                          the processor that sends
-    path        (tags, count)                    the nodes that made these tuples
-    partition   tags-0                           the partition from which all these tuples originate
-    offsets     [7, 8, 10]                       for each tuple: the offset of its record, ascending
-    numbers     [(0, 0), (0, 1) ...]             for each tuple: the output indexes of `tags` and `count`; (0, 1)
-                                                 means the first output of `tags` and the second of `count`
-                or None                          if each node made exactly one tuple from each input
-    tuples      [("love", 101), ("sun", 3) ...]  the tuples themselves
-    mark        tags-0: 11, tags-1: 40           low water mark: the sender sends no more tuples with smaller offsets
-    times       tags-0: 1398902400000            time mark (ms): the sender sends no more tuples with earlier times
+    sender      count-1                                  the processor that sends the object
+    path        (tags, count)                            the nodes that made the tuples, in this order
+    partition   tags-0                                   the partition of the tuples' records
+    offsets     [7, 7, 10]                               for each tuple: the offset of its record, ascending
+    numbers     [(0, 0), (0, 1), (0, 0)]                 for each tuple: one index for each node of `path`
+    tuples      [("love", 101), ("sun", 3), ("sun", 4)]  the tuples themselves
+    mark        tags-0: 11, tags-1: 40                   the sender sends no more tuples with smaller offsets
+    times       tags-0: 1398902400000                    the sender sends no more tuples with earlier times (ms)
+
+In the example, `count` made two tuples from the record at offset 7, with the indexes 0 and 1.
 
 The low water mark contains one offset for each partition: all later tuples of the sender come from records at
 or above these offsets.
@@ -69,13 +69,17 @@ class Payloads:
     """Tuples from the same partition that one processor sends to another processor.
 
     - `path` contains the names of the nodes that made the tuples, for example ("tags", "count").
-    - `offsets` contains one offset for each tuple: the offset of the record from which the tuple comes. These
-      offsets are in ascending order.
-    - `numbers` contains one item for each tuple, with one index for each node of `path`. For this path,
-      (0, 2) means: from the first output of `tags`, `count` made this tuple as its third output.
+
+    - `offsets` contains, for each tuple, the offset of the record from which the tuple comes. These offsets are in
+      ascending order.
+
+    - `numbers` contains, for each tuple, one index for each node of `path`. Indexes begin at 0. For example, (0, 2)
+      stands for the third output that `count` made from the first output of `tags`.
+
     - `numbers` is None if every node made exactly one output from each input.
-    - `mark` contains one offset for each partition. All later tuples of this sender come from records at or
-      above these offsets.
+
+    - `mark` contains one offset for each partition. All later tuples of this sender come from records at or above
+      these offsets.
 
     The lists `tuples`, `offsets` and `numbers` have the same length.
     """

@@ -6,21 +6,22 @@ twice.
 Only a sink changes the outside world, and a replay after a crash cannot undo these changes. The Hailstorm paper does
 not solve this problem ("non-idempotent operations may have unexpected results", chapter 3.5).
 
-Hailstorm has four kinds of sinks. Two kinds write each output at once. The other two kinds hold their outputs
-back until the next snapshot is complete. A snapshot has a *clock*, which contains one offset for each
-partition. The snapshot includes exactly the records below these offsets. After a crash, Hailstorm replays only
-records that the last complete snapshot does not include:
-    Sink                  calls write(tuple) at once, and writes each output at least once. After a crash, the sink
-                          writes all outputs since the last snapshot again. An output can then have another value.
+A snapshot has a *clock*, which contains one offset for each partition. The snapshot includes exactly the
+records below these offsets. After a crash, Hailstorm replays only records that the last complete snapshot does
+not include.
+
+An *output* is a tuple that a sink writes. Hailstorm has four kinds of sinks:
+    Sink                  calls write(tuple) when a tuple arrives. It writes each output at least once: after a crash,
+                          it writes all outputs since the last snapshot again. An output can then have another value.
                           For example, a running sum differs if the tuples arrive in another order.
-    IdempotentSink        calls write(id, tuple) at once. After a crash, it writes an output again with the same id. If
-                          the target overwrites the old output with this id, the target contains each output once.
-    HeldBackSink          calls write(tuples, clock) when a snapshot is complete. `tuples` are the outputs that belong
-                          to this snapshot, and to no earlier one. After a crash, the sink may repeat its last call,
-                          with the same tuples and clock.
+    IdempotentSink        calls write(id, tuple) when a tuple arrives. After a crash, it writes an output again with
+                          the same id, so the target can overwrite the old output.
+    HeldBackSink          calls write(tuples, clock) when a snapshot is complete. `tuples` are the outputs between the
+                          previous snapshot and this one. After a crash, the sink may repeat its last call, with the
+                          same arguments.
     TransactionalSink     writes the new outputs and the clock in one transaction when a snapshot is complete. It writes
-                          each output exactly once: after a crash, it reads the clock from the target. The clock
-                          shows which outputs the target already contains.
+                          each output exactly once: after a crash, the clock in the target shows which outputs the
+                          target already contains.
 
 `Sink` and `IdempotentSink` write results within milliseconds. `HeldBackSink` and `TransactionalSink` hold their
 outputs back until the next snapshot is complete. These two sinks also save their outputs in the snapshot. After

@@ -53,11 +53,11 @@ class SourceBatch(NamedTuple):
 class CopiedBatch(NamedTuple):
     """A batch for a Produce request, with the source offsets of its records.
 
-    `source_runs` contains one run for each series of consecutive source offsets. For example, the source
-    offsets 5, 6 and 9 become `CopiedRun(5, 0, 2)` and `CopiedRun(9, 2, 1)`.
+    `source_runs` contains one `CopiedRun(source, target, length)` for each series of consecutive source offsets.
+    `target` is the index of the first record in this batch, because the target cluster has not assigned offsets
+    yet.
 
-    The second field, `target`, is the index of the run's first record in the batch. The offset at the target
-    is unknown until the target has written the batch.
+    For example, the source offsets 5, 6 and 9 become `CopiedRun(5, 0, 2)` and `CopiedRun(9, 2, 1)`.
     """
 
     data: bytes

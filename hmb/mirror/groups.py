@@ -11,10 +11,12 @@ The mirror remembers *runs* of copied records. In a run, the offset grows by one
 the source and at the target (see `translation`). For a committed offset in a run, the mirror computes the
 offset at the target.
 
-For an offset between two runs, the mirror must count records. For example, it knows that offset 500 of the source
-corresponds to offset 300 of the target, but not the exact offsets after that. A group has committed offset 560
-at the source. The source has 40 records from offset 500 to 559. At the target, the mirror skips 40 records from
-offset 300 on. The offset of the next record is the result.
+The mirror knows the target's offsets only in *runs* of records. For a committed offset between two runs, it
+counts records. For example, it knows that offset 500 of the source corresponds to offset 300 of the target. A
+group has committed offset 560 at the source.
+
+The source has 40 records from offset 500 to 559. At the target, the mirror skips 40 records from offset 300 on.
+The offset of the next record is the result.
 """
 
 from __future__ import annotations

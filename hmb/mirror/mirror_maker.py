@@ -89,8 +89,9 @@ def heartbeat(aliases: Aliases, now: int) -> Record:
     """Return the heartbeat record that a mirror writes into its source cluster. `now` is the time in ms.
 
     The key contains the name of the mirror's target cluster, and then the name of its source cluster. For example,
-    a mirror that copies from `east` to `west` writes the key (`west`, `east`). MirrorMaker 2 writes the same key,
-    but calls the first name "source cluster" and the second name "target cluster".
+    a mirror that copies from `east` to `west` writes the key (`west`, `east`).
+
+    MirrorMaker 2 writes the same key, but it calls `west` the "source cluster" and `east` the "target cluster".
     """
     return Record(key=_text(aliases.target) + _text(aliases.source), value=_HEARTBEAT.pack(0, now), timestamp=now)
 

@@ -39,11 +39,16 @@ class MirroredPartition:
     """A partition of the source cluster, its copy in the target cluster, and the mirror's progress.
 
     - `position` is the source offset of the next record to copy.
+
     - `end` is the last stable offset of the source partition. The mirror copies only records below this offset.
+
     - `has_markers` is true if the mirror writes in transactions. Each transaction then adds a marker to the copy.
+
     - `lost` is the number of offsets that the source deleted before the mirror had copied them.
-    - `foreign` is the number of offsets from the first record of another program to the end of the copy, or 0 if no
-      such record was found. Only a mirror without transactions looks for this record, when it starts.
+
+    - `foreign` is 0, unless the mirror finds a record of another program in the copy. `foreign` then counts the
+      offsets from this record to the end of the copy. Only a mirror without transactions looks for this record,
+      when it starts.
     """
 
     source: TopicPartition
@@ -83,15 +88,17 @@ def resume(
     *,
     transactional: bool,
 ) -> list[MirroredPartition]:
-    """Return the partitions with their positions. `partitions` maps each partition of the source to its copy.
+    """Return the partitions with their positions.
+
+    `partitions` maps source partitions to their copies. The mirror commits positions for the group `group`.
 
     If a mirror without transactions crashes, the copy can contain records after the committed position. `resume`
-    compares these records with the source, and moves the position past the equal records, up to the first
-    difference.
+    compares them with the source, and moves the position past the equal records, up to the first difference.
 
     Raises MirrorError in these cases:
 
-    - A program that is not a mirror has committed an offset of the group.
+    - A program that is not a mirror has committed an offset for `group`.
+
     - The source partition ends before the position, because the topic was deleted and created again.
     """
     committed = target.list_group_offsets(group, partitions.values(), require_stable=True)
@@ -121,9 +128,11 @@ def resume(
 def skip_copied(source: Admin, target: Admin, partition: MirroredPartition, target_end: int) -> None:
     """Move the position of `partition` past the source records that the copy already contains.
 
-    The function compares the next source records with the last records of the copy: their timestamps, keys, values
-    and headers. At the first different record of the copy, it stops and sets `partition.foreign`: the number of
-    offsets from this record (included) to the end of the copy.
+    The function compares the copy's records after the last commit with the next source records: timestamps, keys,
+    values and headers.
+
+    If a copy's record differs, another program wrote it. The function then stops, and sets `partition.foreign` to
+    the number of offsets from this record (included) to the copy's end.
     """
     theirs = read_records(source.cluster, partition.source, partition.position, partition.end)
     for copy in read_records(target.cluster, partition.target, partition.translation.target_end, target_end):

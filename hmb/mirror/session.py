@@ -56,17 +56,21 @@ class MirrorSettings:
 
 
 class Mirror:
-    """Copies topics from one cluster to another. Only one thread may use a mirror, but any thread may call `stop`.
+    """Copies topics from one cluster to another.
 
-    The mirror passes each message for the user to the function `say`. It calls the function `observe` several times
-    a second, so that the caller can show the progress.
+    Only one thread may use a mirror, but any thread may call `stop`. The mirror calls the function `say` with each
+    text that the user should read. It calls `observe` several times a second, so that the caller can show the
+    progress.
 
     Invariants:
+
     - The dicts `partitions` and `_copies` contain the same objects. The keys of `partitions` are source partitions,
-      and the keys of `_copies` are target partitions. After a source topic is deleted, its partitions remain only in
-      `_copies`.
+      and the keys of `_copies` are target partitions. After a source topic is deleted, its partitions remain only
+      in `_copies`.
+
     - The mirror commits a position only after the target has written all earlier records that the mirror copies.
       After a crash, the mirror therefore skips no record.
+
     - During a session, the position of a partition never decreases.
     """
 

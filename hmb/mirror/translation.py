@@ -22,10 +22,10 @@ in the copy, so it ends a run. A partition can have thousands of runs.
 A mirror keeps at most MAX_RUNS (64) runs of a partition. If there are 65, it forgets every second run of the
 32 oldest. Each forgotten run leaves a *gap* between two other runs.
 
-In a gap, the mirror has forgotten the exact offsets of the records in the copy, so it counts records. For
-example, a gap begins at the source offset 500, and a group has committed offset 560. The source has 40 records
-with offsets from 500 to 559. In the copy, the group continues after the first 40 records of the gap (see
-`groups`).
+In a gap (a part of a partition), the mirror has forgotten the offsets of the copied records, so it counts
+records (see `groups`). For example, a gap begins at source offset 500, and a group has committed offset
+560. The offsets 500 to 559 belong to 40 records and 20 transaction markers. In the copy, the group
+continues after the first 40 records of the gap.
 
 If the mirror cannot count the records of a gap, the consumer group continues at the start of the gap. The group
 then reads some records again, but misses none.
@@ -81,11 +81,11 @@ class Translation:
     def __init__(self, runs: Iterable[CopiedRun], *, keeps_all: bool = False) -> None:
         """Create a translation from `runs`, which describe the records that are already copied.
 
-        The argument `runs` contains at least one run, in ascending order of offsets. If no record is copied yet, this
-        run has the length 0.
+        The argument `runs` contains at least one run, in ascending order of offsets. If no record is copied yet,
+        `runs` contains one run of length 0.
 
-        The method `add` adds more runs. If more than MAX_RUNS runs exist after that, `add` removes some of the older
-        runs, unless `keeps_all` is true.
+        The method `add` adds more runs. If more than MAX_RUNS runs exist after that, `add` removes some older runs,
+        unless `keeps_all` is true.
         """
         self._runs, self._keeps_all = list(runs), keeps_all
 

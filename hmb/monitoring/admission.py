@@ -107,7 +107,7 @@ class Admission:
 
         - a session id: until the session ends
         - a name and a password (header `Authorization: Basic`): until the stream ends
-        - the token from the link that the broker prints: until the server requires a login
+        - the token from the link that the broker prints: until somebody creates the broker's first user
         - the owner's token from a file in the data directory: without a limit
         """
         if reader.user is None:

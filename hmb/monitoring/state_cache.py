@@ -43,9 +43,11 @@ class CachedLog:
     def __init__(self, log: Log, last: CachedLog | None) -> None:
         """Create the cache entry of a log. The field `info` is None until the broker reads the log.
 
-        `last` is the log's previous entry, or None. If the cache began to collect the timestamps in `last` less
-        than 20 s (FRESH_TIMESTAMPS) ago, the new entry takes them over, because new records do not change older
-        batches. Otherwise, the new entry begins without timestamps.
+        The new entry takes over the timestamps of batches from the log's previous entry `last`, because new records
+        do not change older batches.
+
+        The new entry has no timestamps if `last` is None, or if the collection of the old timestamps began at least
+        20 s (FRESH_TIMESTAMPS) ago.
         """
         now = time.monotonic()
         self.info: PartitionInfo | None = None

@@ -97,8 +97,8 @@ class Plan:
 
         Raises ValueError if a value does not fit into its field.
 
-        Raises KafkaError with UNSUPPORTED_VERSION if this version does not have a field, and the value of this field in
-        `message` is not the default. Ignorable fields are an exception: they are omitted without an error.
+        The method omits each field that does not exist in this version of the message. Raises KafkaError with
+        UNSUPPORTED_VERSION if the omitted field has a value other than the default, unless the field is ignorable.
         """
         values = message.__dict__
         for name, default in self.required_defaults:
@@ -165,11 +165,11 @@ class Struct:
     def compile(cls, version: int, flexible: bool | None = None) -> Plan:
         """Return the plan of one version: its fields and their codecs, in the order of encoding.
 
-        A *flexible* version encodes lengths in fewer bytes (KIP-482). A message class declares its flexible versions,
-        so `flexible` is None for a message.
+        A *flexible* version encodes lengths in fewer bytes (KIP-482).
 
-        A struct inside a message declares no flexible versions. For this struct, `flexible` is True if the version of
-        the message is flexible.
+        For a message, the argument `flexible` is None: the message class declares which versions are flexible. A
+        struct inside a message does not declare this. For a struct, the argument is True if the version of the
+        message is flexible.
 
         Raises KafkaError with UNSUPPORTED_VERSION if the class does not have this version.
         """

@@ -5,9 +5,9 @@ together with the batches. The list has an entry for each aborted transaction wh
 batches. The entry contains the producer id of the transaction, and the offset of its first record. The
 transaction ends with the ABORT marker, a control batch of the same producer.
 
-For example, an entry contains producer 7 and offset 100, at which the aborted transaction begins. It ends with
-the next ABORT marker of producer 7. All transactional batches of producer 7 from offset 100 to this marker
-belong to the transaction. Later batches of producer 7 do not belong to it.
+For example, an aborted transaction of producer 7 begins at offset 100. The transaction ends with the next
+ABORT marker of producer 7. All transactional batches of producer 7 from offset 100 to this marker belong to
+the transaction. Later batches of producer 7 do not.
 """
 
 from __future__ import annotations

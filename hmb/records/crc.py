@@ -13,9 +13,10 @@ Kafka's record formats use two kinds of checksums:
 The functions `crc32` and `crc32c` accept bytes, a bytearray or a memoryview, and do not copy these bytes.
 
 When Python imports the package crc32c, the package looks up its own version. For this, it imports
-`importlib.metadata` and `email`, and searches all installed packages. HMB does not need the version, so this
-module loads only the compiled module inside the package. A broker starts in 0.15 s, and loading only this
-module saves 0.01 s of this time. If 120 packages are installed, it saves 0.05 s.
+`importlib.metadata` and `email`, and searches all installed packages.
+
+HMB does not need the version of crc32c, so it loads only the package's compiled module. A broker starts in
+0.15 s. The direct load saves 0.01 s, or 0.05 s if 120 packages are installed.
 """
 
 from collections.abc import Callable

@@ -7,9 +7,9 @@ Idea: a data source for PySpark 4 can be written in Python (the Python Data Sour
 in this folder is such a data source. Its name is `hmb`. It has the same options, columns and errors as Spark's
 Kafka connector, but it needs no jar file. It can read from HMB and Apache Kafka, and write to both of them.
 
-To start a query that reads, Spark's driver calls the module `source`, which creates a reader. The reader asks
-the brokers for offsets, and divides the offsets into ranges. Spark then runs one task for each range, in a
-worker process. The task reads its range with `hmb.Consumer`, and returns Arrow columns.
+When a query reads a topic, Spark's driver asks the data source (module `source`) for a reader. The reader
+asks the brokers for offsets, and divides the offsets into ranges. Spark then runs one task for each range,
+in a worker process. The task reads its range with `hmb.Consumer`, and returns Arrow columns.
 
 To write, Spark passes Arrow columns to each task. The task sends their rows as records with `hmb.Producer`.
 

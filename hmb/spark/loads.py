@@ -120,12 +120,12 @@ def load(
 ) -> list[LoadRun]:
     """Load the records that are in the topic now, but not yet in `directory`. Return the new runs.
 
-    A *run* is a folder of Parquet files with one range of offsets of each partition. The number `records_per_run`
-    limits the offsets in a run. A run can exceed this limit a little, because it contains at least one offset of
-    each partition that has unread offsets.
+    A *run* is a folder of Parquet files with one range of offsets of each partition. The ranges of a run
+    contain about `records_per_run` offsets in total. They can contain a few more, because each partition with
+    unread offsets gets at least one offset.
 
-    The function writes and commits one run after another. After each commit, it calls `on_commit(run, remaining)`.
-    The number `remaining` counts the offsets that are not loaded yet.
+    The function writes and commits one run after another. After each commit, it calls `on_commit(run,
+    remaining)`. The number `remaining` counts the offsets that are not loaded yet.
 
     `options` contains further options of the data source.
 
@@ -213,14 +213,14 @@ def _plan(
 ) -> tuple[LoadRun | None, Offsets]:
     """Return the next run that `load` must write, and the end offset of the load in each partition.
 
-    A run is a range of offsets in each partition. Its fields `rows` and `files` are 0 until `_write` has written
-    it. The run is None if all records are loaded.
+    A run is a range of offsets in each partition. Its fields `rows` and `files` are 0 until `_write` has
+    written the run. The run is None if all records are loaded.
 
-    The run contains about `most` offsets. It can contain a few more, because it has at least one offset of each
-    partition with unread offsets.
+    The number `most` limits the offsets of the run. The run can exceed this limit a little: each partition with
+    unread offsets gets at least one offset.
 
-    `target` contains the end offset (exclusive) of the load in each partition. For the first run, pass None: the
-    load ends at the current end of each partition. For later runs, pass the end offsets that the first call
+    `target` contains the end offset (exclusive) of the load in each partition. For the first run, pass None:
+    the load ends at the current end of each partition. For later runs, pass the end offsets that the first call
     returned.
     """
     from hmb.spark import tasks  # `tasks` imports pyarrow: import it only after `check` has found pyarrow.

@@ -18,8 +18,9 @@ sizes. So pass an `hmb.Admin` to the function `lag` as its second argument. The 
 sizes of the logs, and estimates the bytes that the query has not read yet:
     unread bytes of a partition = lag * size of its log / number of its offsets
 
-For example, the lag of partition 0 is 10 offsets, and the lag of partition 1 is 0. The log of partition 0 has the
-offsets 0 to 99 and a size of 5,000 bytes, so the lag of partition 0 is about 10 * 5,000 / 100 = 500 bytes:
+The estimate of unread bytes uses the average number of bytes per offset. For example, the log of partition
+0 has the offsets 0 to 99 and 5,000 bytes, so the average is 50 bytes. Partition 0 has a lag of 10 offsets,
+or about 500 bytes. Partition 1 has no lag:
     lag(query.lastProgress, admin)   Lag(minimum=0, average=5.0, maximum=10, records=10, bytes=500)
 
 A `LagListener` calls the user's function whenever a streaming query reports its progress. It passes the
@@ -68,13 +69,14 @@ class Lag(NamedTuple):
 
 
 def lag(progress: StreamingQueryProgress, admin: Admin | None = None) -> Lag | None:
-    """Return the lag of a query after a trigger (see `Lag`): how many records the query has not read yet.
+    """Return the lag of a query (see `Lag`): how many records the query has not read yet.
 
-    `progress` is Spark's report about the trigger, for example `query.lastProgress`. The lag includes all sources
-    that use `hmb` or Spark's Kafka connector. Without offsets of such sources, the result is None.
+    `progress` is Spark's report about a step of the query, for example `query.lastProgress`. The lag includes
+    all sources that use `hmb` or Spark's Kafka connector. If `progress` contains no offsets of such a source,
+    the result is None.
 
-    With `admin`, the function also estimates the unread bytes. To do this, it asks the brokers for the sizes of the
-    logs, so it can raise KafkaError or ConnectionFailed.
+    With `admin`, the function also estimates the unread bytes. It asks the brokers for the sizes of the logs,
+    so it can raise KafkaError or ConnectionFailed.
     """
     behind = [
         (partition, max(0, latest.get(partition, offset) - offset))

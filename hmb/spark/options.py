@@ -14,9 +14,9 @@ the leftmost option that is set:
 Example: a query has the options `startingTimestamp=1700000000000` and `startingOffsets=earliest`. The query starts at
 the first records at or after this time, because startingTimestamp takes precedence over startingOffsets.
 
-The checks of this module are stricter than the checks of Spark's Kafka connector. This module refuses a misspelled
-option, even if it has the prefix `kafka.`, such as `kafka.isolation_level`. This module also refuses an endingTimestamp
-in a streaming query, a time before 1970, and a partition that is not a number. The connector ignores these mistakes.
+This module refuses some mistakes that Spark's Kafka connector ignores: an endingTimestamp in a streaming query, a time
+before 1970, a partition that is not a number, and a misspelled option. The option `kafka.isolation_level`, for example,
+is a mistake. The correct name is `kafka.isolation.level`.
 
 Limits: kafkaConsumer.pollTimeoutMs and fetchOffset.* are accepted, but have no effect. The client uses its own timeouts
 instead (kafka.request.timeout.ms). The option subscribePattern is a regular expression of Python. Spark's Kafka

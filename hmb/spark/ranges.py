@@ -9,10 +9,10 @@ The ranges contain 400 offsets in total, so each of four tasks should read about
 therefore divided into three ranges: [0, 100), [100, 200) and [200, 300). The second range has only 100 offsets,
 so it is not divided.
 
-A streaming query reads its records in steps, which are called triggers. The option `maxOffsetsPerTrigger` limits
-how many offsets one trigger reads. The *backlog* of a partition is the number of offsets that the query has not
-read yet. A partition with a larger backlog gets a larger part of the limit, and each backlog gets at least one
-offset.
+A streaming query reads its records in steps, which are called triggers. The option `maxOffsetsPerTrigger`
+limits how many offsets one trigger reads. The *backlog* of a partition is the number of offsets that the
+query has not read yet. A trigger reads more offsets of a partition with a larger backlog. It reads at least
+one offset of each partition with unread offsets.
 
 For example, `maxOffsetsPerTrigger` is 100, and two partitions have backlogs of 300 and 100 offsets. The trigger
 reads 75 offsets of the first partition and 25 of the second.

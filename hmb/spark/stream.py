@@ -16,9 +16,9 @@ end again.
 Spark stores the offsets that the query has read, so the reader itself stores little:
 - With Trigger.AvailableNow, it stores the offsets at which the query ends.
 - It stores the topic ids. They show whether a topic was deleted and created again.
-- For the option minOffsetsPerTrigger, it stores the time at which a trigger last found records to read. If the
-  backlog is smaller than minOffsetsPerTrigger, the reader waits. When maxTriggerDelay has passed since the
-  stored time, it reads the backlog anyway.
+- For the option minOffsetsPerTrigger, it stores the time at which the newest batch began. If the topics
+  have fewer unread offsets than minOffsetsPerTrigger, the reader waits. When maxTriggerDelay has passed
+  since the stored time, it reads these offsets anyway.
 
 A streaming query reads a new partition from the start of its log, and stops reading a deleted partition.
 
@@ -52,9 +52,9 @@ the topic was deleted and created again.
 If the topic is deleted and created again while the query is stopped, the reader does not notice the change. The
 checkpoint contains no topic ids, because it has the same form as a checkpoint of Spark's Kafka connector.
 
-With Trigger.AvailableNow, a query ends when a trigger reads no records. The query therefore ignores the option
-minOffsetsPerTrigger. For example, this option is 100, and only 40 records are available. If the trigger waited
-for 100 records, it would read none, and the query would end without the 40 records.
+With Trigger.AvailableNow, a query ends when one of its steps reads no records. It therefore ignores the
+option minOffsetsPerTrigger, which makes a step wait for more records. For example, the option is 100, and
+only 40 records are available. The query reads the 40 records without waiting, and ends.
 """
 
 from __future__ import annotations

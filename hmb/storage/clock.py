@@ -10,16 +10,19 @@ A test can move the clocks `now_ms` and `monotonic_ms` forward, for example to m
 records. A thread that waits for new records uses `time.monotonic`, which tests do not move. With a moved clock,
 the wait would end too early.
 
-The broker reads the time from four clocks. The next table shows the main purposes of each clock:
-    now_ms             LogAppendTime, the valid range of timestamps, retention, file.delete.delay.ms, flush.ms,
-                       min.compaction.lag.ms, max.compaction.lag.ms, KIP-848 assignment intervals, the age of
-                       tombstones, the timeouts of transactions, and the expiry of idle producers, idle
-                       transactional ids and committed offsets
-    monotonic_ms       the deadlines of group members (session, rebalance, initial delay, revocation), the
-                       acquisition locks of share groups, client quotas
-    time.monotonic     how long a Fetch request waits for records, the deadlines of requests and connections,
-                       the time limit for stopping a broker, the intervals of background tasks, the speed of
-                       compaction, the pause after a failed compaction
+The broker reads the time from four clocks. Tests can move only `now_ms` and `monotonic_ms` forward. The next
+table shows the main uses of each clock:
+    now_ms             settings: retention.ms, flush.ms, file.delete.delay.ms, min.compaction.lag.ms,
+                       max.compaction.lag.ms
+                       records: LogAppendTime, the valid range of timestamps, the age of tombstones
+                       expiry: committed offsets, idle producers, idle transactional ids
+                       coordinators: the timeouts of transactions, the intervals of KIP-848 assignments
+    monotonic_ms       the deadlines of group members,
+                       the acquisition locks of share groups, client quotas
+    time.monotonic     how long a Fetch request waits for records
+                       deadlines: requests, connections, the stop of a broker
+                       background tasks: their intervals, the speed of compaction, the pause after a
+                       failed compaction
     the system's time  the age of fetch sessions, the next producer id after the loss of its file
 
 If the file with the next producer id is lost or damaged, the next id is the system's time (ms since 1970). This

@@ -70,8 +70,8 @@ class GroupCommit:
     ) -> None:
         """Store the recovery point, and the time `now` (ms) at which the log is opened.
 
-        The first sync also syncs the log's directory. A later sync does so if the log has created files since the
-        previous sync. Otherwise, a power cut could remove these files from the directory.
+        The first sync also syncs the log's directory. A later sync does so only if the log has created files since the
+        previous sync. A power cut can remove new files from an unsynced directory.
 
         After a sync of the directory, `sync` calls `on_directory_synced` with the active segment and the log's end
         offset.

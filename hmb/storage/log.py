@@ -75,7 +75,7 @@ class Log:
 
     - Each batch has greater offsets than the batches before it.
     - All records below the recovery point are on disk, and `recovery_point <= log_end_offset`.
-    - All closed segments are on disk. After a crash, this is certain only after the next `flush_if_due`.
+    - All closed segments are on disk. After a crash, the first call of `flush_if_due` restores this invariant.
     - `log_start_offset <= last_stable_offset <= high_watermark = log_end_offset`. These offsets never decrease.
     """
 
@@ -202,8 +202,8 @@ class Log:
     def append_prepared(self, batch: RecordBatch, append_time: int, now: int) -> LogAppendInfo:
         """Append a batch, unless the log already contains it. Return the offsets of the batch in the log.
 
-        Before the log starts a new segment, the full segment must be on disk. If it is not, this method syncs
-        the log, and then tries again to append the batch.
+        If the active segment is full, this method creates a new segment for the batch. Before this step, it syncs the
+        log, unless all records of the full segment are on disk.
         """
         while True:
             with self.lock:

@@ -12,17 +12,18 @@ log:
 - Without a manifest: the active segment, and each other segment that ends after the log's recovery point.
 - Without a manifest and without a recovery point: all segments.
 
-For example, a broker is killed. Its log `events-0` has the segments 0, 8021 and 16042, and the recovery point on disk
-is 12,000. With a manifest, the broker checks only the active segment, 16042. Without a manifest, it checks the segments
-8021 and 16042, because both end after offset 12,000.
+For example, a broker with the segments 0, 8021 and 16042 is killed. The manifest, a list of segments, shows
+that segments 0 and 8021 are unchanged. So the broker checks only 16042. Without a manifest, it checks 8021 and
+16042, because both end after the recovery point, 12,000. (All records below this offset are on disk.)
 
-If a state file is damaged, the broker logs an error, and starts without the information in this file:
-- Without the recovery points and the manifest, the broker must check all segments after a crash.
-- Without the log start offsets, each log starts at its first segment. So records deleted by clients may become
+If a state file is damaged, the broker logs an error, and starts without the file's information:
+- The recovery points show which records are on disk, and the manifest lists all segments. If both are lost, the
+  broker must check all segments after a crash.
+- Without the log start offsets, each log starts at its first segment. Records deleted by clients may become
   readable again.
-- Without the leader epochs of a log, the broker reads the newest epoch from the batches of the log.
-- Without the topic id of a partition, the broker takes the id from the manifest or from another partition of
-  the topic. If neither contains the id, the topic gets a new id.
+- Without a log's leader epochs, the broker reads the newest epoch from the log's batches.
+- Without a partition's topic id, the broker takes the id from the manifest or from another partition of the
+  topic. If neither contains the id, the topic gets a new id.
 
 The broker cannot restore `meta.properties`, which contains the identity of the directory. If this file is damaged, the
 broker does not start.
@@ -263,8 +264,8 @@ class LogManager:
     def write_checkpoints(self, logs: Mapping[TopicPartition, Log | None] | None = None) -> None:
         """Write the recovery points and log start offsets of logs to the checkpoint files. Raises OSError.
 
-        The files then contain the logs in `logs`, or by default all logs. If `logs` contains None instead of a
-        log, its recovery point and its log start offset are 0. After `close`, the method writes nothing.
+        The files then contain only the offsets of the partitions in `logs`, or by default of all partitions. If `logs`
+        maps a partition to None, both of its offsets are 0. After `close`, the method writes nothing.
         """
         with self._checkpoint_lock:
             if not self._is_closed:

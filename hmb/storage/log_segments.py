@@ -121,11 +121,12 @@ class LogSegments:
     def entries_at_stop(self, end_offset: int) -> list[SegmentEntry]:
         """Return the manifest's entries for a closed log that ends at `end_offset`. Raises OSError.
 
-        The active segment gets a new entry. The entry of an older segment keeps the old size of the log file. If
-        another process has changed this file, the sizes differ, and the broker notices the change at its next start.
+        The method creates a new entry for the active segment. For each older segment, it copies the present entry, if
+        there is one, and updates the sizes of the offset index and the time index. The broker may have rebuilt these
+        indexes.
 
-        In an old entry, the method updates only the sizes of the offset index and the time index. The broker may have
-        rebuilt these indexes. If an older segment has no entry, the result contains no entry for it.
+        The copied entry keeps the size of the log file. If another process has changed the log file, the broker notices
+        the change at its next start.
         """
         known = (self._manifest.segments(self._partition) if self._manifest else None) or {}
         older = [

@@ -38,9 +38,9 @@ with many short-lived producers needs more memory.
 To find out whether a producer's last append was 24 hours ago, the log uses the broker's clock. It does not use
 the timestamps in the batches, because a client may set a timestamp to any value.
 
-A batch on disk does not contain the time of its append. After a restart, the log therefore counts the 24 hours
-from the start of the broker. This time is later, so the log forgets no producer too early. (Kafka counts from
-the timestamp of the last batch.)
+A batch on disk does not contain the time of its append. After a restart, the log therefore forgets an idle
+producer 24 hours after the broker's start. This is more than 24 hours after the producer's last append. (Kafka
+counts from the timestamp of the last batch.)
 
 A batch with the transactional bit belongs to a transaction. If the producer has no open transaction in this partition,
 the batch opens one. A marker with the producer's id ends the transaction (records/control.py). If the marker aborts the

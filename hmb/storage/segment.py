@@ -136,7 +136,7 @@ class Segment:
 
         - If the offset index gets a new entry, `last_offset_of_first_batch` is the offset in this entry.
         - `max_timestamp` is the greatest timestamp of the batches, with the offset of its record.
-        - `aborted` is the transaction that an ABORT marker in the batches ends, or None.
+        - If the batches contain an ABORT marker, `aborted` is its transaction. Otherwise, `aborted` is None.
         """
         try:
             if not self.size and self.config.preallocate:

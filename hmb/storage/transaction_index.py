@@ -27,9 +27,9 @@ For a fetch from offset `start` on, the broker skips index entries whose marker 
 of such a transaction come before the marker, so the fetch does not contain them. The broker also reads the
 indexes of later segments, where a fetched transaction can end.
 
-For a fetch of the offsets below `end`, the broker searches the transaction index up to the first entry whose
-last stable offset is at least `end`. When the broker wrote this entry, no open transaction had records below
-`end`. Transactions that ended afterwards therefore have no records below `end`.
+For a fetch of the offsets below `end`, the broker reads index entries up to the first one whose last stable
+offset is at least `end`. When the broker wrote this entry, no open transaction had records below `end`. Later
+entries contain transactions that ended later, so these have no records below `end`.
 
 If a segment has no aborted transactions, its `.txnindex` file does not exist. A lost `.txnindex` file would
 therefore look like a segment without aborted transactions, and consumers would receive aborted records. To

@@ -143,7 +143,7 @@ class ManualClock:
         """Move the clock forward by the sum of the given durations, do all due work, and then return.
 
         For example, `advance(hours=1)` moves the clock by one hour. By default, the deadlines of group members follow
-        the real time. If `expire_members` is true, the clock also moves for these deadlines, so members can expire.
+        the real time. If `expire_members` is true, `advance` reaches these deadlines, and members can expire.
 
         Raises ValueError if the sum is below 1 ms, or too large for a `timedelta`. Raises TypeError for a number
         without a unit, such as `advance(1)`.

@@ -143,8 +143,8 @@ class RequestRecord:
     ) -> list[RecordedRequest]:
         """Wait until at least `count` matching requests are recorded, and return all matching requests.
 
-        `selection` can contain the keyword arguments `topic`, `client_id` and `error` of `RequestRecord.of`. Requests
-        from before this call count, too. To count only new requests, call `clear` first.
+        `selection` can contain the keyword arguments `topic`, `client_id` and `error` of `RequestRecord.of`. The method
+        also counts already recorded requests. To count only new requests, call `clear` before this method.
 
         Raises RequestsMissing if too few requests are recorded after `timeout` seconds of real time. Raises
         NameNotFound if the API or the error is unknown.

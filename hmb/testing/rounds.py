@@ -78,12 +78,12 @@ def _whole_log(log: Log, first_dirty: int, now: int) -> LogToClean | None:
 def _end(log: Log) -> int:
     """Return the end offset for compaction. Compaction can remove only records below this offset.
 
-    The last record of the log must remain:
+    A test may wait for the log's last record, so compaction must not remove it:
 
     - If the last record has a key and a value, compaction always keeps it, because no newer record has the same
-      key. The result is the log end offset.
-    - If the last record is a tombstone, a control record or a record without a key, compaction could remove it. The
-      result is the base offset of the last batch, so compaction keeps the whole batch.
+      key. Return the log end offset.
+    - If the last record is a tombstone, a control record or a record without a key, compaction could remove it.
+      Return the base offset of the last batch, so that the whole batch stays.
     """
     full = [each for each in log.segments if each.size]
     offset = max(full[-1].base_offset, log.log_start_offset) if full else log.log_end_offset

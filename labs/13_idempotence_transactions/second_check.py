@@ -171,7 +171,7 @@ def test_a_restart(answer):
 
 
 def attempt(answer, world, outcomes):
-    """For each item of `outcomes`, run transactions until one ends without a crash.
+    """For each outcome (commit or abort) in `outcomes`, run transactions until one ends without a crash.
 
     After each crash, a new coordinator begins the next transaction. Return a list with a tuple (epoch, added
     partitions, expected outcome) for each transaction that has begun. If a crash interrupts a transaction that

@@ -30,13 +30,13 @@ ClassicResponse: TypeAlias = JoinGroupResponse | SyncGroupResponse
 
 
 class ClassicState:
-    """The members, the generation and the protocol of a classic group.
+    """The state of a classic group: its members, its generation and its protocol.
 
     - `current` is the state of the group, for example Stable. `move` takes the next state from the table
-      `TRANSITIONS` (states.py). `restore` sets Stable or Empty, and `continue_as_stable` sets Stable.
+      `TRANSITIONS` (states.py). `restore` and `continue_as_stable` do not use this table.
     - `protocol` is the protocol of the current generation. It is None before the first generation, and in a
       generation without members.
-    - `pending` contains the member ids that the group has sent to clients, but with which no client has joined yet.
+    - `pending` contains the member ids that the group has sent to clients, and that no client has used yet.
     """
 
     def __init__(self, group_id: str, clock: Callable[[], int]) -> None:

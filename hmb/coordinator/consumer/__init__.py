@@ -30,8 +30,8 @@ epoch 5.
 
 Read the modules of this folder in this order:
 - `states`        the states of a member, and the table that defines them
-- `member`        one member, and its steps towards the target
-- `assignors`     the two algorithms that compute a target: uniform and range
+- `member`        one member, and how it moves to its target assignment
+- `assignors`     the two algorithms that compute a target assignment: uniform and range
 - `subscriptions` which topics the members read, and whether these topics have changed
 - `group`         the group: how it handles one heartbeat, from the request to the response
 - `state`         the members, epochs and target assignment of a group, and the records of their changes

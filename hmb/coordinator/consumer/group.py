@@ -11,9 +11,9 @@ The group handles a heartbeat in three parts:
    epoch. The group computes at most one target in each `group.consumer.assignment.interval.ms`.
 3. The member takes one step towards its target. For example, it gives up a partition (member.py).
 
-For example, member A reads the two partitions of topic "weather". Member B joins with its first heartbeat, so the group
-epoch increases from 3 to 4. The assignor computes a new target assignment: partition 0 for A and partition 1 for B. The
-assignment epoch becomes 4.
+For example, the group epoch and the assignment epoch are 3, and member A reads both partitions of topic "weather".
+Member B joins, so the group epoch becomes 4. It is now greater than the assignment epoch, so the assignor computes
+a new target. The assignment epoch then becomes 4.
 
 The group is a state machine that uses no threads or disks (`hmb/coordinator/group.py`). It only collects its
 records in the list `writes`. The broker stores these records on disk, and then sends the response to the
@@ -65,9 +65,9 @@ def keep_protocol(group: ConsumerGroup, leaving: Collection[str], now: int) -> G
 class ConsumerGroup(ModernGroup[ConsumerState, ConsumerGroupSettings]):
     """A KIP-848 group, which handles the requests of its members.
 
-    - `subscriptions` contains the topics of the members. It increases the group epoch when these topics change.
-    - `successor` is usually None. In a downgrade, it is the classic group that replaces this group after the
-      current step.
+    - `subscriptions` is an object that knows which topics the members read. If these topics change, the object
+      increases the group epoch.
+    - `successor` is usually None. A downgrade sets it to the classic group that will replace this group.
     """
 
     kind = GroupType.CONSUMER

@@ -123,14 +123,14 @@ class ConsumerMember:
     def check_epoch(self, epoch: int, owned: frozenset[PartitionId] | None) -> None:
         """Check the epoch in a heartbeat.
 
-        `owned` contains the partitions that the heartbeat lists. If it contains no list, `owned` is None.
+        `owned` is the set of partitions in the heartbeat, or None if the heartbeat does not list partitions.
 
         Three epochs are valid:
 
         - 0: the member joins the group
-        - the current epoch
-        - the previous epoch, if `owned` is not None and the member is assigned all partitions in `owned`. A member
-          sends this epoch if it has missed the response with the current epoch.
+        - the member's current epoch
+        - the member's previous epoch, if all partitions in the set `owned` are assigned to the member. A member
+          sends its previous epoch if it has missed the response with the current epoch.
 
         Raises FENCED_MEMBER_EPOCH for any other epoch.
         """

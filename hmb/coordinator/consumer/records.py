@@ -126,11 +126,11 @@ def _topics_with_epochs(owned: Owned) -> list[CurrentPartitions]:
 def _owned(topics: Iterable[CurrentPartitions], member_epoch: int) -> Owned:
     """Return a dict: each partition in a record -> the epoch in which the member received the partition.
 
-    Kafka brokers older than version 4.3 do not store these epochs. For their records, the function uses
+    Kafka brokers older than version 4.3 do not store these epochs. For their records, the dict contains
     `member_epoch`, the member's epoch in the same record.
 
-    For example, the member received a partition in epoch 5, but `member_epoch` is 7. The function returns 7 for
-    this partition, so the broker wrongly rejects commits with the epochs 5 and 6.
+    The value `member_epoch` can be too large. For example, it is 7, but the member received the partition in
+    epoch 5. The broker then rejects valid commits with the epochs 5 and 6.
     """
     owned: dict[PartitionId, int] = {}
     for topic in topics:

@@ -74,9 +74,9 @@ the group.
 The journal stores all KIP-848 groups in the same types of records. The record of a member that uses the classic
 protocol also contains the field `classic_member_metadata` (consumer/classic_metadata.py).
 
-An upgrade or a downgrade replaces a group by a new group. In one write, the coordinator writes the records of
-the new group, and the tombstones that delete the records of the old group. If this write fails, the coordinator
-adds the tombstones to the next write of the new group.
+An upgrade or a downgrade replaces a group by a new group. One write stores the records of the new group, and
+tombstones that delete the records of the old group. If this write fails, the old records are still on disk, so the
+coordinator adds the tombstones to the new group's next write.
 
 An upgrade fails if the coordinator cannot write the records of the new KIP-848 group to disk. After a failed
 write, a KIP-848 group always goes back to the state that is on disk. The disk contains no records of the new

@@ -26,12 +26,12 @@ class MemberHeartbeat(Protocol):
 def empty_fields(
     request: MemberHeartbeat, instance_id: str | None = None, *, needs_member_id: bool = True
 ) -> dict[str, bool]:
-    """Return a dict: the error message for a field of a heartbeat -> whether this field is empty.
+    """Return a dict: error message -> whether the heartbeat has the mistake that the message describes.
 
-    For example, the dict maps the key "GroupId can't be empty." to True if the group id is empty, and otherwise to
-    False. A missing instance id or rack id (None) does not count as empty.
+    For example, the key "GroupId can't be empty." has the value True if the group id is empty. A missing
+    instance id or rack id (None) is no mistake.
 
-    If `needs_member_id` is False, the member id is allowed to be empty, because older consumers send no member id
+    If `needs_member_id` is False, an empty member id is no mistake, because older consumers send no member id
     in their first heartbeat.
     """
     return {

@@ -39,10 +39,10 @@ class RecordedSteps:
     In one step, the group handles one request, or all deadlines that have passed.
 
     - `_records` contains the records of the current step.
-    - `writes` contains one `Write` for each finished step that has changed the group. The caller removes the writes
-      from this list, and stores their records.
-    - `_replaced` contains tombstones for the records of a classic group that this group has replaced. Each new
-      `Write` begins with these tombstones, until one `Write` has succeeded.
+    - `writes` contains one `Write` for each finished step that has changed the group. The caller removes the
+      writes from this list, and stores their records.
+    - After an upgrade from a classic group, `_replaced` contains tombstones for the classic group's records.
+      Each new `Write` begins with these tombstones, until one `Write` has succeeded.
     """
 
     def __init__(

@@ -84,8 +84,9 @@ class SharePartition:
     - `watchers` contains one watcher for each thread that waits for records of this share-partition.
     - `due` is the time (ms) at which the timer calls `wake`, or None if no call is planned. No acquisition lock
       times out before `due`.
-    - An acknowledgement can end a record's acquisition lock, but `due` stays the same. If no other lock has timed
-      out at `due`, `wake` changes no record.
+
+    An acknowledgement ends the acquisition lock of a record, but does not change `due`. If no lock has timed
+    out when the timer calls `wake`, `wake` changes no record.
     """
 
     def __init__(
@@ -118,11 +119,13 @@ class SharePartition:
         """Acquire records for a member. Return a tuple of three values.
 
         - The first value is a list of runs: ranges of acquired records with the same delivery count.
-        - The second value is the result of `read`, or None if nothing was read. The method calls `read` with the offset
-          of the first record that a member can acquire.
-        - The third value is a queued change of the stored state, for example a new start offset. It is None if nothing
-          must be stored. The caller must pass this value to `finish`, which waits until the change is on disk. The
-          broker never stores the state Acquired.
+        - The second value is the result of `read`, or None if nothing was read. The method calls `read` with the
+          offset of the first record that a member can acquire.
+        - The third value is a queued change of the stored state, for example a new start offset. It is None if
+          there is no change to store.
+
+        The caller must pass the third value to `finish`, which waits until the change is on disk. The broker never
+        stores the state Acquired.
         """
         settings, now = self._settings(), self._clock()
         limits = AcquireLimits(wanted.records, settings.max_locks, settings.lock_duration, wanted.is_strict)

@@ -162,13 +162,13 @@ class StickyAssignor:
     def _known_standby(self, task: TaskId) -> _Owner | None:
         """Return a previous owner of `task` that can get a standby copy of the task, or None.
 
-        A previous owner already has the state of the task. The method returns the first of these members that owns
-        fewer tasks than the limit:
+        A previous owner already has the state of the task. The method checks two members:
 
         1. the previous active owner
         2. the least loaded of the previous standby owners
 
-        The method ignores each owner whose process already has a copy of the task in the new assignment.
+        It returns the first member that owns fewer tasks than `_quota.limit`, the maximum for one member. The
+        method ignores each owner whose process already has the task in the new assignment.
         """
         before = [self._was_active[task]] if task in self._was_active else []
         for known in (before, self._was_standby.get(task, [])):

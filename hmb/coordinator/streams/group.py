@@ -1,18 +1,20 @@
 """One streams group: the broker assigns the tasks of a Kafka Streams application to the application's threads.
 
-Each member of a streams group sends heartbeats (StreamsGroupHeartbeat requests). The group handles a heartbeat
-in four parts:
-1. The group stores the member's data. A member that joins also sends the topology: the parts of the
-   application, and their topics.
-2. The group checks whether the topics exist (topics.py). If a topic is missing, the members get no tasks, and
-   the response contains a status with the reason. After each change of the topology, a topic, a member or a
-   setting, the group increases its *group epoch* by 1.
-3. The assignor computes a *target*: the tasks that each member must get (assignor.py). The *assignment epoch*
-   is the group epoch of the newest target. If the assignment epoch is 4 and the group epoch is 5, the group
-   needs a new target. When a member joins an empty group, the group waits for more members
-   (`group.streams.initial.rebalance.delay.ms`). The minimum time between two targets is
-   `group.streams.assignment.interval.ms`.
+Each member of a streams group sends heartbeats (StreamsGroupHeartbeat requests). The group handles a heartbeat in
+four parts:
+1. The group stores the member's data. A member that joins also sends the topology: the parts of the application,
+   and their topics.
+2. The group checks whether the topics exist (topics.py). If a topic is missing, the members get no tasks, and the
+   response contains a status with the reason.
+3. If necessary, the assignor computes a *target*: the tasks that each member must get (assignor.py).
 4. The member takes one step towards its target. For example, the member gives up a task (member.py).
+
+The *group epoch* increases by 1 when a member, a topic, a setting or the topology changes. The *assignment epoch*
+is the group epoch of the newest target assignment. If the group epoch is 5 and the assignment epoch is 4, the group
+needs a new target assignment.
+
+When a member joins an empty group, the group waits for more members (`group.streams.initial.rebalance.delay.ms`).
+The minimum time between two target assignments is `group.streams.assignment.interval.ms`.
 
 For example, a Kafka Streams application counts words. When it starts, its threads join an empty group. The application
 needs an internal topic to redistribute the words by key (a repartition topic). This topic does not exist yet. So the

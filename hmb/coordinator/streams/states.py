@@ -9,10 +9,11 @@ one of these states:
 Each new target has a greater epoch than the target before. A member enters the epoch of its target when it has no
 more tasks to give up.
 
-A member can be in any state when the broker computes new target tasks. Each event can therefore happen in each
-state, and the table `STREAMS_MEMBER_STATES` has a transition for each state and each event. For example, a
-member waits for tasks that other members still own (UnreleasedTasks). Then the broker assigns one of the
-member's own tasks to another member. The member must give up this task, so its state becomes UnrevokedTasks.
+A member can be in any state when the broker computes new target tasks. The member's next step can therefore have
+any result (event). The table `STREAMS_MEMBER_STATES` has a transition for each state and each event.
+
+For example, a member waits for tasks that other members still own (UnreleasedTasks). Then the broker assigns one of
+the member's own tasks to another member. The member must give up this task, so its state becomes UnrevokedTasks.
 
 The broker does not store the state of a streams *group*. Instead, it computes the state from the members and
 from two epochs, as for a KIP-848 group (modern/states.py). The *group epoch* increases with each change of the

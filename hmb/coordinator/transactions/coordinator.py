@@ -1,25 +1,25 @@
 """Handles requests of transactional producers, and stores the state of each transactional id.
 
-The value of a transactional id is the state of its producer and of its transaction. The module
-transactional_id.py computes a new value, and this module stores it in three steps:
-1. The thread that handles the request takes the lock of the transactional id and computes the new value. It
-   adds a record with this value to the journal's queue.
+For each transactional id, the coordinator stores the state of the producer and of its transaction. The module
+transactional_id.py computes a new state, and this module stores it in three steps:
+1. The thread that handles the request takes the lock of the transactional id and computes the new state. It adds a
+   record with this state to the journal's queue.
 2. The thread releases the lock, and waits until the record is on disk.
-3. The thread takes the lock again, and replaces the old value in memory.
+3. The thread takes the lock again, and replaces the old state in memory.
 
 Only one thread at a time can change the state of a transactional id. During the change, other requests that
-change this state fail with CONCURRENT_TRANSACTIONS. There is one exception: a request that adds partitions with
-transaction version 2 (KIP-890) waits for up to ADD_PATIENCE (0.1 s) before it fails. For example, a producer often
-sends a Produce request and a TxnOffsetCommit request together. The later request then waits for the earlier one.
+change this state fail with CONCURRENT_TRANSACTIONS. In transaction version 2 (KIP-890), a request that adds partitions
+first waits for up to ADD_PATIENCE (0.1 s). For example, a producer often sends Produce and TxnOffsetCommit requests
+together. Both add partitions, so the later request waits for the earlier one.
 
 A transaction ends in three steps:
 1. The broker stores the decision to commit or abort. This decision is final.
 2. The broker writes a marker into each partition of the transaction.
 3. The broker stores the completion.
 
-The thread that handles an EndTxn request tries to do all three steps before it sends the response. So consumers
-can usually see the result of the transaction when the producer receives the response. If step 2 or 3 fails, the
-housekeeper thread does both steps later. After a crash, the broker does them at its next start.
+The thread that handles an EndTxn request tries to write the markers and complete the transaction before it sends
+the response. So consumers can usually see the result when the producer receives the response. If a write fails, the
+housekeeper thread completes the transaction later. After a crash, the broker does this at its next start.
 
 A record of a transaction must not be appended after the marker that ends the transaction. Such a record would
 open the transaction again, and this *hanging transaction* (KIP-890) could stay open until the broker's next
@@ -213,10 +213,10 @@ class TransactionCoordinator:
     def begin_marker(
         self, marker: EndTransactionMarker, producer: ProducerIdAndEpoch, partition: TopicPartition, version: int
     ) -> Callable[[], None]:
-        """Append a marker to one partition for a WriteTxnMarkers request, and return a function to call.
+        """Append a marker to a partition (WriteTxnMarkers). Return a function that finishes the write.
 
-        If `log.flush.acks.all` is true, the returned function waits until the marker is on disk. `begin_marker` or the
-        returned function raises KafkaError if the marker cannot be written.
+        The caller must call the returned function. If `log.flush.acks.all` is true, it waits until the marker is on
+        disk. `begin_marker` or the returned function raises KafkaError if the marker cannot be written.
 
         The method does not check whether the coordinator knows the transaction.
         """
@@ -227,12 +227,12 @@ class TransactionCoordinator:
     def _step(self, entry: TransactionEntry, change: Change, patience: float = 0.0) -> Transaction:
         """Compute the new `Transaction` of a transactional id, store it, and return it.
 
-        The function `change` computes the new `Transaction` from the old one in `entry`. If the new one contains the
-        decision to commit or abort, the method also writes the markers, and returns the `Transaction` in its complete
-        state. If the markers cannot be written now, the housekeeper thread writes them later.
+        The function `change` computes the new `Transaction` from the old `Transaction` in `entry`. If the new
+        `Transaction` contains the decision to commit or abort, the method also writes the markers, and returns the
+        completed `Transaction`. If the markers cannot be written now, the housekeeper thread writes them later.
 
-        If another thread is changing the same id, the method waits for at most `patience` seconds. Raises the errors
-        of `change` and of `_write`.
+        If another thread is changing `entry`, the method waits for at most `patience` seconds. Raises the errors of
+        `change` and of `_write`.
         """
         after = self._write(entry, change, patience=patience)
         if not after.is_prepared:

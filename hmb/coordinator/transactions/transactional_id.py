@@ -121,11 +121,12 @@ class Transaction(NamedTuple):
         `known` is the id and epoch of a continuing producer, or None for a starting producer.
 
         - If `known` has a wrong producer id, the method raises PRODUCER_FENCED.
-        - If a transaction is still being committed or aborted, the method raises CONCURRENT_TRANSACTIONS.
-        - If a transaction is open, the method decides to abort it. The producer must then repeat the request.
-        - If the producer repeats a request whose response was lost, it gets the current epoch again.
-        - If `known` has any other old epoch, the method raises PRODUCER_FENCED. For example, a newer producer has
-          started.
+        - If a transaction is being committed or aborted, the method raises CONCURRENT_TRANSACTIONS.
+        - If a transaction is open, the method decides to abort it. The producer must repeat the request.
+        - If `known` has the epoch `last_epoch`, the producer has missed a response. It gets the current epoch
+          again.
+        - If `known` has neither `last_epoch` nor the current epoch, the method raises PRODUCER_FENCED. For example,
+          a newer producer has started.
 
         Also raises the errors of `allocate`.
         """

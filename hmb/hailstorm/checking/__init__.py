@@ -1,8 +1,8 @@
 """The function `check` searches for mistakes in a bolt or a topology that would make the results wrong.
 
-Nothing in Python can prove that a `merge` is commutative. The function `check` searches for a counterexample instead.
-The function makes states from sample tuples, and tests the monoid laws with these states. If a law does not hold,
-`check` returns a text with the law and the states.
+Nothing in Python can prove that a `merge` is commutative. The function `check` searches for a counterexample
+instead. It makes states from sample tuples, and uses them to test three laws: identity, associativity and
+commutativity. If a law does not hold, `check` returns a text with the law and the states.
 
 The function `check` has two forms:
     check(bolt, tuples)          checks the monoid laws, and that the bolt's functions are pure: a second call returns
@@ -20,8 +20,8 @@ The check of a topology finds the mistakes of its bolts, and also these mistakes
 - The result of a bolt depends on the order of events. To find this mistake, the check simulates the topology
   many times, with different orders of events and with crashes. It then compares the results.
 
-For example, bolt A sends its sum after each amount, and bolt B adds the sums. If 5 arrives before 1, A sends 5
-and 6, and the result of B is 11. If 1 arrives before 5, A sends 1 and 6, and the result of B is 7.
+For example, after each amount, bolt A sends the sum of all amounts so far. Bolt B adds these sums. If 5 arrives
+before 1, A sends 5 and 6, and the result of B is 11. If 1 arrives before 5, the result of B is 1 + 6 = 7.
 
 **Windows.** When a snapshot begins, a bolt *closes* the windows that have ended: it drops these windows with
 their content. Snapshots begin at different moments in different runs. So at the end of two correct runs,
@@ -31,10 +31,13 @@ The content of each window must be the same in all runs of the check. When a bol
 stores the content of the window. At the end of a run, the check also stores the contents of the windows that
 are still open. It then compares the stored contents of all runs.
 
-**Functions that remember.** A function must not remember earlier tuples, for example in a global dict. After a crash,
-Hailstorm restores the states from a snapshot, but it cannot restore this dict. A replay then adds the same tuples to
-the dict again. To find this mistake, the check calls `convert`, `lift` and `transform` twice with the same argument. It
-reports a problem if the second result differs from the first. If both results are equal, it cannot find the mistake.
+**Functions that remember.** A function must not remember earlier tuples, for example in a global dict. After a
+crash, Hailstorm restores the states from a snapshot, but it cannot restore this dict. A replay then adds the same
+tuples to the dict again.
+
+To find functions that remember tuples, the check calls `convert`, `lift` and `transform` twice with the same
+argument. It reports a problem if the two results differ. It cannot find a function that remembers tuples but
+returns equal results.
 
 **Late tuples.** A tuple is late if the bolt has already closed all windows of the tuple. A spout drops
 records with old event times, but a tuple can still be late at a bolt.

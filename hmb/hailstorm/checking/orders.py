@@ -30,7 +30,7 @@ MAX_LATE_SHARE = 0.25  # the largest share of late records that is no problem
 
 @dataclass
 class Observed:
-    """The values that the check records for one spout or one bolt during the first run of the topology.
+    """The observations at one spout or one bolt during the first run of the topology.
 
     tuples   the tuples that the spout made, or that the bolt received
     changed  messages about functions that returned different values for the same arguments

@@ -8,9 +8,9 @@ statistics, such as the variance, can also be computed from totals.
 Each addition of floats rounds its result, so a sum of floats depends on the order of the additions. After a
 crash, a replay can add the values in another order. The last digits of the sum could then change.
 
-To prevent this change, `FloatSum` and `Mean` store the sum as an int: a number of units of 2**-1074. This unit
-is the smallest positive float. Every finite float is a whole number of units, and a Python int can have any
-size, so the sum is exact. Adding one value takes 0.4 us. For example, these floats become these ints:
+`FloatSum` and `Mean` store the sum as an int, so the order of the additions does not matter. The int counts units
+of 2**-1074, the smallest positive float. Every finite float is a whole number of units, and a Python int can have
+any size, so the sum is exact. Adding one value takes 0.4 us. Two examples:
     0.5    ->  2**1073
     0.1    ->  3602879701896397 * 2**1019
 """

@@ -10,9 +10,9 @@ shows this for n = 1. The states a, b and c count words:
 The two lines have different results. On the first line, merge(a, b) drops `fog` and its count of 4, so the
 second merge cannot add this 4.
 
-When two merged states contain the same key, `TopN` keeps the *maximum* of the two values. It can forget
-a dropped value, because the dropped key returns only with a larger value. For example, `TopN(1)` keeps {sun: 5}
-and drops {fog: 4}. Later, {fog: 6} replaces {sun: 5}. The maximum of 4 and 6 is 6, so the 4 is not needed.
+When two merged states contain the same key, `TopN` keeps the *maximum* of the two values. A dropped key can only
+return with a value larger than its dropped value. This larger value is then the maximum, so `TopN` can forget the
+dropped value. For example, `TopN(1)` keeps {sun: 5} and drops {fog: 4}. Later, {fog: 6} replaces {sun: 5}.
 
 `TopN` is for a bolt that receives growing values. In the Hailstorm paper, for example, the topn bolts receive growing
 counts from the count bolts. A count bolt sends (fog, 4) and later (fog, 8), and `TopN` replaces 4 by 8.

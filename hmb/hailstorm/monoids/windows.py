@@ -87,8 +87,8 @@ class Sliding(WindowsOf):
     def lift(self, value: Any) -> dict[int, Any]:
         """Return the windows that contain a tuple, as a dict: start of the window (ms) -> content.
 
-        `value` is the pair (event time, value of the tuple). With `Sliding(60, 30, Sum())`, a tuple with the
-        value 7 at time 40 becomes {30: 7, 0: 7}.
+        `value` is the tuple's (event time, value). With `Sliding(60, 30, Sum())`, a window of 60 ms starts every 30
+        ms. The pair (40, 7) becomes {30: 7, 0: 7}.
         """
         time, content = value
         return {start: self.values.lift(content) for start in self.starts(time)}
@@ -118,7 +118,7 @@ class Tumbling(Sliding):
 
 
 class SessionList(Monoid[list[Session]]):
-    """The monoid for the sessions of one key. A state is a list of sessions in order of time.
+    """A monoid whose states are lists. Each list contains the sessions of one key in order of time.
 
     The method `merge` copies whole lists. A bolt therefore adds each tuple with `absorb`, which changes the
     existing list.

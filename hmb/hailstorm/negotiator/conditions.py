@@ -113,10 +113,10 @@ class Situation:
         return max(set.intersection(*saved), key=_age, default=None) if saved else None
 
     def missing_snapshot(self) -> str | None:
-        """Return an error message if the newest complete snapshot is lost and no newer one exists, else None.
+        """Return an error message if a lost snapshot prevents a restart of the topology, else None.
 
-        Sinks may already have written all outputs up to a complete snapshot. If the topology restarted from an older
-        snapshot, it would write some of these outputs again. It must therefore not restart.
+        The topology restarts from its newest complete snapshot, or from a newer snapshot that all processors have
+        saved. After a restart from an older snapshot, sinks could write some outputs a second time.
         """
         completed, newest = self.state.completed, self.newest_common()
         if completed is None or (newest is not None and _age(newest) >= _age(completed)):

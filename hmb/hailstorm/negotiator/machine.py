@@ -69,11 +69,13 @@ class Negotiator:
     def step(self, view: RegistryView) -> MasterState | None:
         """Act on at most one event of the table `steps.STEPS`, and return the new master state.
 
-        Return None if no event has occurred, or if the store refuses to mark a snapshot as complete because a newer
-        epoch (a start of the topology) has begun.
+        Return None if no event has occurred.
 
-        If the store cannot mark a snapshot for another reason, such as a full disk, the topology continues. But if this
-        was its last snapshot, the topology ends with an error.
+        Each start of the topology begins a new epoch in the store. If a newer epoch has begun, the store refuses to
+        mark a snapshot as complete, and the method returns None.
+
+        After another error of the store, for example a full disk, a running topology continues, and an ending topology
+        ends with an error.
 
         Raises SnapshotError if the store cannot begin an epoch. Raises TopologyError if a topic has changed.
         """

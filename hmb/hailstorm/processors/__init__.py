@@ -11,23 +11,25 @@ Two kinds of drivers call the state machines. Runners call the state machines fr
 through sockets. The module `hmb.hailstorm.simulation` calls them in one thread. It chooses a random order of
 events, and repeats this order for the same seed.
 
-To report an event, a driver calls a method of the state machine:
-    observe(master)     the negotiator has published the decision `master`, for example to begin a snapshot
-    receive(payloads)   an upstream processor has sent the tuples in `payloads`
-    saved(clock)        the driver has saved, or could not save, the state for the snapshot at `clock`
+A *driver* runs a processor. It calls these methods of the state machine to report events:
+    observe(master)       the negotiator has published the decision `master`, for example to begin a snapshot
+    receive(payloads)     another processor has sent the tuples in `payloads`
+    saved(clock, error)   the save for the snapshot at `clock` has succeeded (`error` is None) or failed
 
 After each call, the driver reads three fields of the state machine:
     outbox   the tuples to send to other processors, in this order
     save     the state to save in the background, or None
     report   a description of the processor's state, which the negotiator reads
 
-**The snapshot of a bolt.** A clock C contains one offset for each partition. A tuple is *below C* if its record has a
-smaller offset than its partition has in C. All other tuples are *above C*. A snapshot at C contains exactly the tuples
-below C. The bolt takes the snapshot in five steps:
-1. The negotiator requests a snapshot at C. The current state of the bolt becomes the state A.
-2. The bolt merges each tuple below C into A, and computes the outputs from A. Each tuple above C waits.
-3. When all tuples below C have arrived, A is complete. A thread saves A in the background, and the bolt creates an
-   empty state B.
+**The snapshot of a bolt.** A snapshot has a *clock*, which contains one offset for each partition. The snapshot
+contains exactly the tuples from records with smaller offsets. For example, if the clock contains 10 for the
+partition tags-0, the snapshot contains the tuples from offsets 0 to 9 of tags-0.
+
+A bolt takes a snapshot in five steps:
+1. The negotiator requests the snapshot. The state of the bolt becomes the state A.
+2. The bolt merges each tuple of the snapshot into A, and computes the outputs from A. All other tuples wait.
+3. When all tuples of the snapshot have arrived, A is complete. A thread saves A in the background, and the bolt
+   creates an empty state B.
 4. During the save, the bolt merges the waiting tuples into B, and then all new tuples. It computes the outputs from
    merge(A, B).
 5. After the save, merge(A, B) becomes the only state of the bolt.
@@ -35,13 +37,13 @@ below C. The bolt takes the snapshot in five steps:
 With the algorithm of the Hailstorm paper, a snapshot can have wrong contents for two reasons: paused spouts
 resume too early (see the module `hmb.hailstorm.negotiator`), and bolts can send wrong outputs.
 
-This example shows a wrong output. A snapshot contains offsets 0 to 9 of the partition tags-0, but only offsets
-0 to 4 of tags-1. A bolt counts words, and receives "sun" twice, in this order:
+This example shows a wrong output. A snapshot includes offsets 0 to 9 of the partition tags-0, and offsets 0 to
+4 of tags-1. A bolt counts words, and receives "sun" twice, in this order:
     record                 in the snapshot   count sent
     offset 5 of tags-1     no                1
     offset 9 of tags-0     yes               2
-The next bolt saves the count 2 in the snapshot. The correct count is 1, because offset 5 of tags-1 is not in the
-snapshot.
+The next bolt saves the count 2, because it comes from offset 9 of tags-0. But this count includes offset 5 of
+tags-1. The correct count is 1.
 
 Until a bolt in HMB has processed all tuples of a snapshot, all other tuples wait. The outputs that belong to
 the snapshot therefore cannot depend on the waiting tuples. In a bolt without a state, no tuple waits, because
@@ -56,14 +58,17 @@ of this partition from offsets below 10 have arrived.
 
 When all tuples of a snapshot have arrived from all partitions, the bolt saves its state.
 
-In three cases, the low water marks of the Hailstorm paper are not sufficient. HMB therefore adds three rules:
-- A processor sends its low water mark even if it has no tuples to send. Otherwise, a receiver could wait for
-  the mark forever.
-- A bolt saves its state when each offset in its low water mark is equal to or greater than the offset in the
-  snapshot. For example, a snapshot has the offsets (10, 20). The mark changes from (10, 15) to (12, 20). The
-  bolt then saves its state.
+A *low water mark* contains one offset for each partition: its sender sends no more tuples from smaller offsets.
+In three cases, the marks of the Hailstorm paper are not sufficient. HMB therefore adds three rules:
+
+- A processor sends its mark even if it has no tuples to send. Otherwise, a receiver could wait for the mark
+  forever.
+
+- A bolt saves a snapshot when its own mark is equal to or greater than the snapshot's offset in each partition.
+  For example, a snapshot has the offsets (10, 20), and the bolt saves it at the mark (12, 20).
+
 - For each partition, a bolt waits only for the marks of processors that can send tuples of this partition. For
-  example, a spout reads only the partition tags-0. For tags-1, the bolt does not wait for this spout.
+  example, a spout that reads only tags-0 sends no tuples of tags-1.
 
 Read the modules in this order. In a first reading, skip `combiner` and `event_time`:
 - `low_water_marks`   computes an offset for each partition: all tuples from smaller offsets have arrived

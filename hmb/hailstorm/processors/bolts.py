@@ -254,10 +254,10 @@ class BoltMachine:
             self._save_if_eligible()
 
     def _save_if_eligible(self) -> None:
-        """Ask the driver to save the state if the bolt has received all tuples for the current snapshot.
+        """Request a save of the state if the bolt has received all tuples for the current snapshot.
 
-        For example, a snapshot contains the tuples from offsets 0 to 9 of one partition. When all upstream processors
-        have promised to send no more of these tuples, the bolt asks the driver to save. It then merges tuples from
+        For example, a snapshot contains the tuples from offsets 0 to 9 of one partition. When no more of these tuples
+        can arrive from any processor, the bolt sets its field `save` to request the save. It then merges tuples from
         later offsets into a second state.
         """
         clock = self.state.clock
@@ -293,12 +293,12 @@ class BoltMachine:
 
 
 def _spread(payloads: Payloads, results: Results) -> tuple[list[int], list[Number]]:
-    """Return two lists: the offsets and the numbers of all outputs in `results`.
+    """Return two lists: the offset and the number of each output in `results`.
 
     `results` contains a list of outputs for each input tuple. An output has the same offset as its input tuple.
 
-    An output's number is the number of its input tuple, followed by one more index. For example, an input tuple
-    with the number (0,) has three outputs. The outputs have the numbers (0, 0), (0, 1) and (0, 2).
+    A number is a Python tuple of indexes: the indexes of the input, followed by the output's own index. For
+    example, an input with the number (4,) has three outputs. They have the numbers (4, 0), (4, 1) and (4, 2).
     """
     numbers = payloads.numbers or [(0,) * len(payloads.path)] * len(payloads)
     offsets, spread = [], []

@@ -25,15 +25,16 @@ A bolt with a combiner receives rows (key, state), one row for each key of a bat
 function `transform`, and sends the result, for example the new count of a word. This count already includes all
 occurrences of the word in the batch.
 
-**Snapshots stay exact.** A snapshot contains a whole batch or nothing of it, because a spout pauses for a
-snapshot only between two batches. The last offset of a batch therefore shows whether a snapshot contains the
-batch. For example, a batch has the offsets 7 to 10 of one partition. A snapshot that contains offset 10 also
+**Snapshots stay exact.** A spout pauses for a snapshot only between two batches. A snapshot that contains the
+last offset of a batch therefore contains the whole batch. A snapshot without this offset contains no tuple of
+the batch. For example, a batch has the offsets 7 to 10 of one partition. A snapshot with offset 10 also
 contains offsets 7 to 9.
 
-**What may follow a bolt with a combiner.** The bolt sends one result for each key of a batch. For example, one
-batch contains the word "sun" twice, and the next batch contains it once, so the bolt sends the counts 2 and 3.
-After a crash, the same three words can arrive in one batch, and the bolt sends only the count 3. The last count
-is always the same.
+**What may follow a bolt with a combiner.** The next bolt must use only the last output for each key, because
+the earlier outputs depend on the batches. For example, one batch contains the word "sun" twice, and the next
+batch contains it once. The bolt with the combiner sends the counts 2 and 3.
+
+After a crash, the three words can arrive in one batch. It then sends only the count 3.
 
 With or without a combiner, the next bolt must use only each key's last output. Earlier outputs can change when
 a bolt repeats work after a crash (see the module `bolt`).
@@ -43,9 +44,11 @@ A bolt with a combiner gives each output the offset of the last tuple in the bat
 the records into other batches. A repeated output can then have a different offset, and the sink would store the output
 twice. `Topology` therefore raises an error if an `IdempotentSink` follows a bolt with a combiner.
 
-**Gain.** The command `hmb bench hailstorm` measures the word count with and without the combiner. The documentation's
-chapter on Hailstorm has the figures. The gain depends on how often a key occurs in a batch. If no key is repeated, the
-combiner only adds work.
+**Gain.** A combiner saves work by merging tuples with the same key in a batch. If no key is repeated, it only
+adds work.
+
+The command `hmb bench hailstorm` measures the word count with and without the combiner. The documentation's
+chapter on Hailstorm has the figures.
 
 Source: Dean and Ghemawat, "MapReduce" (2004), chapter 4.3, "Combiner Function". The Hailstorm paper has no combiner.
 """
@@ -61,10 +64,11 @@ from hmb.hailstorm.payload import Payloads
 
 
 def combine(payloads: Payloads, combining: Combining, node: str) -> tuple[Payloads, list[Any]]:
-    """Return payloads with the row (key, state) of each key, and a list of the first tuple of each key.
+    """Return payloads with one row for each key, and a list of the first tuple of each key.
 
-    The rows and the list have the same order of keys. The argument `payloads` must not be empty. `node` names the
-    receiving bolt. Raises UserCodeError if a user's function raises an exception.
+    A row is (key, state merged from the key's tuples). The list and the rows have the same order.
+
+    `payloads` must not be empty. `node` names the receiving bolt. Raises UserCodeError if a user's function fails.
     """
     key, lift, absorb = combining.key, combining.lift, combining.states.absorb
     states: dict[Any, Any] = {}

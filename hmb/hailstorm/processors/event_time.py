@@ -3,11 +3,11 @@
 A *low water mark* contains one offset for each partition. The sender of the mark sends no more tuples from
 records below these offsets. But a window ends at an event time, not at an offset.
 
-The spout of a partition therefore also computes a *time mark*: the spout sends no more tuples with event times
-before this mark. Only the spout can do this, because only the spout reads all the partition's records in order.
-The spout uses these definitions:
+The spout of a partition computes a *time mark*: the spout sends no more tuples with event times before this
+mark. Only the spout can do this, because only the spout reads all the partition's records in order. The spout
+uses these definitions:
     newest             the latest event time of all records that the spout has read from the partition
-    allowed lateness   how many ms the event time of a record may be before `newest`
+    allowed lateness   the largest accepted difference (ms) between `newest` and the event time of a record
     time mark          newest - allowed lateness
     late record        a record whose event time is before the time mark; the spout drops late records, counts
                        them, and logs a warning
@@ -22,9 +22,11 @@ A spout sends its time mark with its tuples. A bolt stores the newest time mark 
 each partition, the bolt sends the minimum of these marks to the next processors. For example, if two senders
 report 12:00 and 12:05, the bolt sends 12:00.
 
-The *event-time watermark* of a bolt is the earliest of the time marks that the bolt stores. The bolt expects no
-more tuples with earlier event times. The time marks of idle partitions do not count. If all partitions are idle,
-the watermark does not change. The watermark never goes back.
+A bolt stores a *time mark* for each sender and partition: the sender sends no more tuples of the partition with
+earlier event times. The bolt's *event-time watermark* is the earliest time mark of all partitions that are not
+idle.
+
+The watermark never goes back. If all partitions are idle, it does not change.
 
 **Idle partitions.** If a partition gets no new records, its time mark does not change, and the watermark cannot
 pass it. When a spout has found no record for `idle_after` seconds, it sends the time mark IDLE. The watermark
@@ -38,10 +40,10 @@ In a later run over the whole topic, all records already exist, so no partition 
 differ from the results of the first run. To prevent this, choose an `idle_after` that is longer than the
 pauses of the partitions, for example 3600 seconds.
 
-All windows that end at or before a bolt's watermark are closed. The watermark ignores idle partitions, which
-have no new records. In a replay, the records already exist, so a partition is perhaps not idle. The watermark
-could then be lower. Each snapshot of a bolt therefore contains the watermark, so that a replay begins with the
-same closed windows.
+A bolt closes all windows that end at or before its watermark. The watermark ignores idle partitions, which have
+no new records. In a replay, such a partition can have records to read, and the watermark could be lower than
+before. Each snapshot of a bolt therefore contains the watermark, so that a replay begins with the same closed
+windows.
 
 **Worked example.** The allowed lateness is 10 ms. Records with the event times 100, 105, 97, 120 and 109 ms
 arrive in this order. The record 97 is in time: the newest time so far is 105, and 97 is above 105 - 10 = 95.

@@ -26,10 +26,11 @@ partition:
 The sink cannot compare epochs: a new snapshot store begins with epoch 1, so newer epochs can have lower
 numbers.
 
-A target can lose outputs, for example because a user deleted its file. Suppose that a transactional sink wrote
-the outputs of offsets 0 to 9, and then saved a snapshot. The snapshot contains the offset of the next output,
-10. When the sink starts, it compares 10 with the offset in the target's clock K. If K is missing, or its offset
-is below 10, the sink refuses to start.
+A target can lose outputs, for example because a user deleted its file. To detect the loss, a transactional sink
+stores an offset for each partition, both in its target and in its snapshots. For example, after the outputs of
+offsets 0 to 9, it stores 10.
+
+If the offset in the target is missing or smaller than the offset in the snapshot, the sink refuses to start.
 """
 
 from __future__ import annotations
@@ -52,11 +53,14 @@ from hmb.hailstorm.topology import Processor, Processors
 class SinkSnapshot(NamedTuple):
     """The state that a sink saves in a snapshot.
 
-    `held` contains the outputs that the sink has received, but has not written yet. It contains no outputs of
-    records after the snapshot.
+    `held` contains the outputs that the sink has received, but has not written yet. All of them come from records
+    in the snapshot.
 
     `written` contains one offset for each partition. The sink has already written the outputs of all records below
-    these offsets. `written` is None if the sink has written no outputs yet, or if it writes each output at once.
+    these offsets.
+
+    `written` is None before the first complete snapshot. It is always None if the sink writes each output on
+    arrival.
     """
 
     held: HeldOutputs
@@ -122,9 +126,10 @@ class SinkMachine:
     def observe(self, master: MasterState) -> None:
         """Obey `master`, the newest command of the negotiator: write outputs, or begin a snapshot.
 
-        The negotiator controls the topology. `master.completed` is the clock of the newest complete snapshot, or None.
-        The sink writes all outputs that belong to this snapshot. In the phase SPOUTS_PAUSED_AT, the sink begins a new
-        snapshot.
+        `master.completed` contains one offset for each partition, or is None. The newest complete snapshot includes all
+        records below these offsets. The sink writes the outputs of these records.
+
+        In the phase SPOUTS_PAUSED_AT, the sink begins a new snapshot.
         """
         if master.completed is not None:
             self._write_up_to(master.completed)

@@ -9,13 +9,13 @@ called A, and later tuples enter a second state B:
     frozen      A and B            A is complete, and a thread saves it; later tuples enter B
     normal      S = merge(A, B)    A has been saved; all tuples enter S
 
-The state A of the snapshot must not change during the save. The bolt therefore waits until no more tuples for A
-can arrive. The bolt's *low water mark* shows this: no more tuples from records below its offsets will arrive.
-For each partition, the mark must reach the offset in the snapshot's clock.
+The state A of the snapshot must not change during the save. So the save begins only when no more tuples for A
+can arrive. The bolt's *low water mark* contains one offset for each partition: no more tuples from smaller
+offsets will arrive. For each partition, the mark must reach the offset in the snapshot's clock.
 
 A bolt with windows counts late tuples. A tuple is late if all its windows are already closed. A snapshot
-contains the number of its own late tuples. During the save, a second counter counts new late tuples, because
-they do not belong to the snapshot.
+contains the number of late tuples. Late tuples that arrive during the save do not belong to the snapshot, so a
+second counter counts them.
 
 A bolt with windows drops old windows. It remembers an event time, and has dropped all windows that end at or before
 this time. A snapshot also contains this event time. The bolt drops windows only when a snapshot begins, so the event
@@ -72,9 +72,9 @@ class SplitState:
     def split(self, clock: Clock, watermark: int) -> None:
         """Begin a snapshot at `clock`. Drop the windows that end at or before the event time `watermark`.
 
-        After a crash, the topology reads the records after the snapshot again. The windows of these records must still
-        be open. The bolt therefore drops windows only in this method: during the call, all spouts are paused, so
-        `watermark` does not depend on these records yet.
+        The bolt drops windows only in this method, because all spouts are paused during the call. No spout has read
+        records after the snapshot yet, so these records cannot close windows. After a crash, the topology reads these
+        records again, and their windows are still open.
         """
         if self._windows is not None and watermark > self.closed:
             self.closed = watermark

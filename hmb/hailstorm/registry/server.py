@@ -1,10 +1,10 @@
 """The registry over TCP: each connection is a session.
 
-A frame is a length (uint32, big-endian) and a value of the codec. The client sends requests, and the server answers
-them in order:
+Client and server exchange lists, which `hmb.hailstorm.codec` encodes. The length of the encoded list (uint32,
+big-endian) comes first. The server answers requests in order:
     client -> server                              server -> client
     ["join", name]                                ["ok", session timeout in seconds]
-    ["create", path, value]                       ["ok", whether it was created]
+    ["create", path, value]                       ["ok", False if the node existed, else True]
     ["write", path, value]                        ["ok", None] or ["expired", why]
     ["watch", prefix]                             ["ok", None]
     ["beat"]                                      (no answer)

@@ -50,9 +50,9 @@ class RegistrySession(Protocol):
         """
 
     def watch(self, prefix: str, watch: Watch) -> None:
-        """Call `watch` for each node whose path begins with `prefix`, and after each change of the node.
+        """Report each node whose path begins with `prefix`, and each later change of the node, to a callback.
 
-        The function `watch` takes the node's path and value. The value of a removed node is None. The function must
+        The callback, `watch`, takes the node's path and value. The value of a removed node is None. The callback must
         not block. The calls for one node come in the order of its changes.
         """
 

@@ -68,12 +68,13 @@ class RunResult:
     completed   the clock of the newest complete snapshot, with one offset for each partition
     states      bolt name -> the state of the bolt at this clock, merged from all its instances
     snapshots   the number of complete snapshots
-    epochs      how often the topology was started with this snapshot store, including recoveries and earlier runs
-    late        spout or bolt name -> the number of tuples that this node dropped because they were late
+    epochs      the number of starts of the topology with this snapshot store, including recoveries and earlier runs
+    late        spout or bolt name -> the number of late tuples that this node dropped
     dead        spout name -> the number of records that became dead letters because `convert` failed for them
 
-    A snapshot at a clock includes all records below the offsets of the clock. `late` and `dead` count from the
-    first start of the topology. They contain only nodes whose count is not 0.
+    A snapshot at a clock includes all records below the offsets of the clock.
+
+    `late` and `dead` count from the first start of the topology. They contain only nodes whose count is not 0.
     """
 
     completed: Clock | None

@@ -38,11 +38,13 @@ def serve(
     If the only name is "negotiator", run the negotiator instead. Processors in other processes connect to this
     process at `host`.
 
-    After a temporary error, for example of a database, `serve` stops its processors and raises the exception. The
-    topology continues when the caller has called `serve` again.
+    After a temporary error, for example of a database, `serve` stops its processors and raises the exception. To
+    continue, call `serve` again.
 
-    A lasting error, for example a mistake in the user's code, ends the topology. `serve` raises HailstormError if
-    it runs the failed processor or the negotiator. Raises TopologyError for an unknown name.
+    A lasting error of a processor, for example a mistake in the user's code, ends the topology. The calls of
+    `serve` for this processor and for the negotiator raise HailstormError. Other calls return.
+
+    Raises TopologyError for an unknown name.
     """
     if list(names) == [NEGOTIATOR]:
         negotiate(topology, settings, store, registry)

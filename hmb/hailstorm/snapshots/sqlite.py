@@ -6,9 +6,11 @@ module `hmb.hailstorm.codec` encodes clocks and states as bytes.
                 topology's last start), completed (the clock of the newest snapshot that all processors have saved)
     snapshot    one row for each snapshot of a processor: number, processor, clock, epoch, state
 
-The store checks the epoch and inserts the snapshot in one SQLite transaction, so no new epoch can begin between the two
-steps. With `PRAGMA synchronous=FULL`, SQLite syncs each transaction to the disk. Only the thread that opened an SQLite
-connection can use the connection. The store therefore opens a new connection for each operation, which takes 0.1 ms.
+The store checks the epoch and inserts the snapshot in one SQLite transaction, so no new epoch can begin between
+the check and the insert. With `PRAGMA synchronous=FULL`, SQLite syncs each transaction to the disk.
+
+Only the thread that opened an SQLite connection can use it. The store therefore opens a new connection for each
+operation. Opening a connection takes 0.1 ms.
 """
 
 from __future__ import annotations

@@ -109,16 +109,19 @@ class DatabaseTarget:
     def _adopt(self, cursor: Any, sink: str, start: Clock) -> Clock | None:
         """Return the clock that an early version of Hailstorm stored for this sink instance, or None.
 
-        In early versions, the key of a row was only `sink`, the name of the sink instance. The new key also
-        contains the name of the topology. A clock contains one offset for each partition. The topology now starts
-        at the clock `start`. There are three cases:
+        A clock contains one offset for each partition. Early versions stored it under the key `sink`, the name of the
+        sink instance. The new key also contains the name of the topology.
 
-        - No clock is stored under the old key, or the old clock contains a topic that is not in `start`. The
-          method returns None.
-        - No offset in the old clock is greater than the offset in `start`. The method gives the row the new key,
-          and returns the old clock.
-        - Otherwise, the method returns the old clock, but the row keeps the old key. The sink then refuses to
-          start.
+        The topology now starts at the clock `start`. There are three cases:
+
+        - No clock is stored under the old key, or the clock contains a topic that is not in `start`. The method returns
+          None.
+
+        - No offset in the stored clock is greater than the offset in `start`. The method moves the clock to the new
+          key, and returns it.
+
+        - Otherwise, the method only returns the stored clock. The sink then refuses to start, because the target
+          contains outputs after `start`.
         """
         self._execute(cursor, "SELECT clock FROM hailstorm_clock WHERE sink = ?", (sink,))
         found = cursor.fetchone()

@@ -83,8 +83,9 @@ BROKER_FIELDS = [field.name for field in fields(BrokerState) if field.name not i
 def parts_of(state: BrokerState) -> Parts:
     """Divide a state into parts. Return a dict that maps the key of each part to the part.
 
-    Most parts are objects of the state itself, not copies. If a partition has not changed, the `StateCache` usually
-    puts the same object into the next state. The feed then does not compare the object's fields.
+    Most parts are objects of the state itself, not copies. For an unchanged partition, the `StateCache` usually
+    puts the same object into the next state. The feed skips an object that is in both states, without comparing
+    fields.
     """
     parts: Parts = {}
     parts[("broker",)] = {name: getattr(state, name) for name in BROKER_FIELDS}

@@ -25,8 +25,8 @@ from hmb.protocol.schema import Request, Response, Struct
 class ListOffsetsRequest(Request, api_key=ApiKey.LIST_OFFSETS, versions="0-11", flexible="6+"):
     """A timestamp for each partition. The broker returns the offset of the first record at or after it.
 
-    - Version 0 is different. It asks for the base offsets of all *segments* whose files were last changed at or
-      before the timestamp. The broker returns at most `max_num_offsets` of them, the greatest offsets.
+    - Version 0 asks for the base offsets of all *segments* whose files were last changed at or before the
+      timestamp. The broker returns only the `max_num_offsets` greatest of these offsets.
     - From version 1 on, the broker returns only one offset (KIP-79).
     - Version 2 adds the isolation level. With read_committed, the timestamp -1 asks for the last stable offset.
     - Version 4 adds leader epochs.

@@ -14,9 +14,9 @@ adds a header before the first block, and a length before each block ([...] is o
 
 LZ4 causes three problems in Kafka:
 
-- Clients before Kafka 0.10 compute a wrong header checksum (HC): it also covers the first 4 bytes of the frame
-  (KAFKA-3160). In message sets v0, they expect this wrong HC. HMB therefore writes it into message sets v0, and
-  does not check the HC there.
+- Clients before Kafka 0.10 write and expect a wrong header checksum (HC), which also covers the first 4
+  bytes of the frame (KAFKA-3160). These clients use the message format v0. In this format, HMB therefore
+  writes the wrong HC, and does not check the HC.
 
 - By default, LZ4 libraries write frames with linked blocks (bit 5 of the header byte FLG is 0). Kafka's Java
   client rejects such frames. This module therefore writes the frame itself, and uses a library only to compress

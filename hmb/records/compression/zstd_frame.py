@@ -2,16 +2,22 @@
 
 Before the library cramjam decompresses zstd frames, this module computes a *bound*: the decompressed data
 cannot be larger than the bound. A frame has this layout ([...] is optional):
-    magic 28 B5 2F FD
-    descriptor  1 byte   bits 7-6: code for the length of the content size;
-                         bit 5: single segment (no window descriptor); bit 2: a checksum exists;
-                         bits 1-0: code for the length of the dictionary id
+    magic                28 B5 2F FD
+    descriptor           1 byte
     [window descriptor   1 byte: memory size for decompression]
     [dictionary id       1-4 bytes]
     [content size        1-8 bytes: decompressed size]
-    blocks               3 bytes little endian: bit 0: this is the last block; bits 1-2: type (raw, one byte
-                         repeated, compressed); the other bits: size; then the content
+    blocks               3 bytes (little endian), content
     [checksum            4 bytes]
+
+The bits of the descriptor and of a block's first 3 bytes:
+    descriptor  bits 7-6: code for the bytes of "content size"
+                bit 5: no window descriptor
+                bit 2: checksum exists
+                bits 1-0: code for the bytes of "dictionary id"
+    block       bit 0: last block
+                bits 1-2: type (raw, one byte repeated, compressed)
+                other bits: size
 
 A zstd frame may contain the size of the decompressed data. But Kafka's Java clients omit this size, and an attacker may
 write a false size. So this module counts the blocks of the frame instead, because a block decompresses to at most 128

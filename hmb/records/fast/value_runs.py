@@ -4,8 +4,8 @@ The records of one `append_values` call have the same timestamp, and no keys or 
 same length differ only in the offset delta and the value. All their other bytes are the same, and are computed only
 once, as a *template*.
 
-A template is an encoded record with two placeholders `%b`: one for the offset delta, and one for the value. For
-example, this template is for values of 3 bytes (`hmb.records.record` describes the layout of a record):
+A template is an encoded record with two placeholders `%b`: one for the offset delta, and one for the value.
+Numbers are varints: the byte 0x12 means 9, and 0x06 means 3. This template is for values of 3 bytes:
     12 00 00 %b 01 06 %b 00  length 9, attributes, timestamp delta, %b, no key, value size 3, %b, no headers
 
 A *run* is a sequence of records whose values have the same length. The producer stores where each run begins,
@@ -45,14 +45,14 @@ def encode_values(
 ) -> tuple[bytes, list[ValueRun]]:
     """Encode one record for each value. Return the bytes of the records, and a list of runs.
 
-    The number `first` is the offset delta of the first record. The caller appends the returned bytes to a buffer
-    that already contains `start` bytes.
+    The number `first` is the offset delta of the first record. The caller appends the returned bytes to a
+    buffer that already contains `start` bytes.
 
-    A run is a sequence of records with the same size and with values of the same length. A run contains the buffer
+    A run is a sequence of records of the same size, with values of the same length. A run contains the buffer
     position of its first record.
 
-    If values have different lengths, some records can be in no run. The positions in later runs are then wrong, and
-    the caller uses no run.
+    If values have different lengths, some records can be in no run. The positions of later runs do not count
+    these records, so the caller uses no run.
     """
     timestamp_delta = VARINTS[timestamp - base_timestamp]
     records: list[bytes] = []

@@ -137,7 +137,7 @@ class DownConversion:
 
         The first message of a response always fits. Any other message must meet two conditions:
 
-        - The free bytes are enough for the message and for the headers that the conversion removes.
+        - The number of free bytes is at least the cost of the message (see `_sizes`).
         - The converted messages of one batch, including this message, have at most BATCH_SIZE bytes.
         """
         most = self.size + BATCH_SIZE
@@ -194,8 +194,8 @@ class DownConversion:
     def _messages(self, run: _Run, size: int) -> list[bytes | memoryview]:
         """Return the first messages of a run (see `_Run`): at most `size` bytes, as a list of parts.
 
-        Usually, one part contains all these messages. But if a converted message is larger than BATCH_SIZE, its key and
-        its value are separate parts, so that the function does not copy them.
+        Usually, one part contains all these messages. If a converted message is larger than BATCH_SIZE, the
+        function does not copy the message into one part. It returns the key and the value as separate parts.
         """
         if run.is_old:
             return [run.view[:size]]

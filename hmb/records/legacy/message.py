@@ -18,10 +18,11 @@ A v1 wrapper usually has the greatest timestamp of its inner messages. With
 `message.timestamp.type=LogAppendTime`, the broker writes its own time only into the wrapper. Readers use this
 time for all inner messages.
 
-In a v0 wrapper, each inner message contains its offset in the log. To write these offsets, the broker must
-decompress the set and compress it again. In a v1 wrapper, the producer gives the inner messages the relative
-offsets 0, 1, 2 and so on (KIP-31). The broker keeps these offsets, so it does not need to compress the set
-again.
+In a v0 wrapper (a compressed message set), each inner message contains its offset in the log. To write
+these offsets, the broker must decompress the set and compress it again.
+
+In a v1 wrapper, the producer gives the inner messages the relative offsets 0, 1, 2 and so on (KIP-31). The
+broker keeps these offsets, and need not compress the set again.
 
 For example, a v1 wrapper contains three inner messages with the relative offsets 0, 1 and 2. The wrapper has
 the offset 102, which is the log offset of its last inner message. The log offsets of the three inner messages

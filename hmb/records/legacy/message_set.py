@@ -110,10 +110,10 @@ def encode_message_set(
 ) -> bytes:
     """Encode records, without their headers, as a message set.
 
-    With a codec, the function compresses the set into one wrapper.
+    With a codec, the function returns a *wrapper*: one message that contains the compressed message set.
 
-    The messages get the offsets 0, 1, 2 and so on. If `keep_offsets` is true, each message has its record's offset.
-    (A v1 wrapper stores the differences to the first offset: the offsets 7, 8 and 9 become 0, 1 and 2.)
+    The messages get the offsets 0, 1, 2 and so on. If `keep_offsets` is true, they get the offsets of their
+    records, for example 7, 8 and 9. In a v1 wrapper, these offsets become relative: 0, 1 and 2.
     """
     parts: list[bytes] = []
     first = records[0].offset if keep_offsets and magic == 1 and codec is not Codec.NONE else 0
@@ -190,19 +190,19 @@ def assign_offsets(
 def _assign_like_the_first(result: AssignedMessages) -> int:
     """Check the messages at the start of a message set (v0), and write offsets into them.
 
-    The function supports only uncompressed messages without keys. All of them must have the same size as the first
-    message. The function stops at the first message that is damaged or does not meet these conditions, and returns
-    the position of this message.
+    The function supports only uncompressed messages without keys, all of the same size as the first message.
+    The function stops at the first message that is damaged or does not meet these conditions, and returns the
+    position of this message.
 
     Kafka 0.8 producers often send messages of this kind. For each message, this function takes 0.37 us.
-    `_assign_plain`, which also supports keys, takes 0.76 us.
+    `_assign_plain` takes 0.76 us.
 
     Two tricks make this function fast:
 
-    - The CRC of a message covers the bytes from the magic to the end of the value. The bytes from the magic up
-      to the value are the same in all messages. The function computes the CRC of these bytes only once.
-    - An offset has eight bytes. Eight slice assignments write the offsets of all messages: one for the first bytes
-      of all offsets, one for the second bytes, and so on.
+    - The CRC of a message covers the bytes from the field `magic` to the end of the value. The bytes before the
+      value are the same in all messages. The function computes the CRC of these bytes only once.
+    - An offset has eight bytes. One slice assignment writes the first byte of every offset, the next one writes
+      the second byte, and so on. So 8 assignments write the offsets of all messages.
     """
     data, overhead = result.data, MESSAGE_OVERHEAD[0]
     length = LOG_OVERHEAD + int.from_bytes(data[8:12], signed=True)
@@ -270,7 +270,7 @@ def _assign_plain(result: AssignedMessages, position: int, magic: int) -> int:
 
 
 def _content(wrapper: Message, limit: int) -> memoryview:
-    """Return the message set that the compressed message `wrapper` contains, decompressed.
+    """Decompress and return the message set that the message `wrapper` contains.
 
     Raises KafkaError in these cases:
 

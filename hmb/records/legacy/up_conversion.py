@@ -1,11 +1,11 @@
 """Up-conversion: converts messages v0 and v1 to one record batch.
 
 The broker converts the messages of an old producer in two cases:
-- The topic setting `compression.type` requires another codec than the messages have. The broker then writes a
-  record batch with the topic's codec.
-- The offsets in compressed messages of version 0 must change. For example, the broker writes the offsets 500
-  and 501 into two messages, but other records get these offsets first. It would have to compress the messages
-  again, so it creates a record batch instead.
+- The topic setting `compression.type` requires another codec than the messages have. The broker then writes
+  a record batch with the topic's codec.
+- The offsets in compressed messages of version 0 must change. For example, two messages have the offsets
+  500 and 501, but the broker appends other records at these offsets first. For new offsets, it would have
+  to compress the messages again, so it creates a record batch instead.
 
 A record batch can store everything that a message contains, so the conversion loses no data. Kafka 3 converts all
 messages v0 and v1 that producers send.

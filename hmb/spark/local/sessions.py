@@ -66,10 +66,9 @@ def session(app_name: str = "hmb", master: str | None = None, config: Mapping[st
     The default of `master` is the address in the environment variable SPARK_REMOTE, if it begins with `sc://`.
     Otherwise, it is `local[*]`: this machine, with one thread for each core.
 
-    If a session without Spark Connect is already running, only the settings in `config` change.
+    A running session without Spark Connect keeps its name and its master. Only the settings in `config` change.
 
-    Raises SparkUnavailableError if something is missing, for example Java, or if the server does not answer. The
-    error message names the problem.
+    Raises SparkUnavailableError if something is missing, for example Java, or if the server does not answer.
     """
     remote = os.environ.get("SPARK_REMOTE", "")
     master = master or (remote if remote.startswith(REMOTE) else "local[*]")

@@ -7,9 +7,9 @@ failure, or because a slow worker seems to be dead. Spark can start a second run
 Idea: a task writes the rows of a batch and a *note* in one transaction. The note of batch 7 says "batch 7 is written".
 If Spark runs the task again, the new run reads the note first.
 
-The note is a committed offset of a consumer group: with the rows of batch 7, the task commits the offset 8
-(7 + 1). The offset belongs to partition 0 of the first topic to which the task writes. All runs of the task use
-the same transactional id and group id:
+A task stores the note "batch 7 is written" as a committed offset of a consumer group: the offset 8 (7 + 1).
+The offset belongs to partition 0 of the first topic to which the task writes. All runs of the task use the
+same transactional id and group id:
     transactional id  =  group id  =  <transactionalIdPrefix>-<query id>-<task number>
 
 The query id is the same after a restart of a streaming query, because Spark stores it in the checkpoint. The restarted
@@ -17,27 +17,27 @@ query therefore uses the same transactional ids and groups. A batch query has no
 random id instead. If a batch query runs again, its new job has another id, and writes all rows again (sink.py).
 
 Each run of a task has three steps:
-    1. call init_transactions: it aborts the open transaction of an earlier run, and earlier runs can no longer write
-    2. wait until all earlier transactions have ended, and fetch the note of the newest written batch
+    1. call init_transactions: it aborts an earlier run's open transaction, and earlier runs can no longer write
+    2. wait until earlier transactions have ended, and fetch the note (the number of the newest written batch)
     3. if the note is for this batch: write nothing (for failOnChangedRows=false, see "Limits")
-       otherwise: write all rows and a new note in one transaction
+       if older or missing: write all rows and a new note in one transaction
 
 Example: task 2 of query Q writes batch 7 and commits. The group `hmb-spark-Q-2` now has the committed offset 8. Spark
 crashes and runs batch 7 again. The new run of task 2 fetches offset 8, which means "batch 7 is written". The new run
 therefore writes none of its rows.
 
-The order of the steps matters. After step 1, no earlier run can commit a new note. So the note that the run
-fetches in step 2 does not change before step 3. The transaction commits the rows and the new note together, or
-neither of them.
+A run of a task calls init_transactions before it fetches the note (the number of the newest written batch).
+After the call, no earlier run can commit a new note, so the fetched note stays correct. The run commits its
+rows and a new note in one transaction.
 
 Limits:
 
 - When Spark runs a batch again, each task must get the same rows as in the first run. But a row can move to
   another task after a `repartition()` without columns, or if the number of tasks changes.
 
-- A note contains a checksum of the rows, which does not depend on their order. If the task runs again with other
-  rows, it fails, so that no row is lost without an error. For example, a query with `rand()` fails if it repeats
-  a batch that has a note.
+- For each batch, a task stores a checksum that does not depend on the order of the rows. If Spark repeats
+  the task with other rows, the task fails. Otherwise, the task would silently skip these rows. For example,
+  a query with `rand()` fails if it repeats a written batch.
 
 - With the option `failOnChangedRows=false`, a repeated task writes its rows in a new transaction. If the
   checksum shows the same rows as before, the task aborts the transaction. Otherwise it commits the new rows.
@@ -50,9 +50,10 @@ Limits:
   another task. Without the isolation level read_committed, a consumer also sees rows of aborted
   transactions.
 
-- A note is the committed offset of a group without members. Brokers delete it after offsets.retention.minutes
-  (7 days by default). For example, task 0 commits batch 7, but the query stops before task 1 commits. If the
-  query starts again after 8 days, task 0 writes its rows of batch 7 a second time.
+- A task stores the note "batch 7 is written" as a committed offset. Brokers delete the offset after
+  offsets.retention.minutes (7 days by default). For example, task 0 commits batch 7, but the query stops
+  before task 1 commits. If the query starts again after 8 days, task 0 finds no note, and writes its rows
+  again.
 
 - If a transaction takes longer than kafka.transaction.timeout.ms, the broker aborts it, and the task fails. The
   default of the Spark sink is 15 minutes, the longest time that brokers allow by default.
@@ -146,14 +147,14 @@ def check_transactions(options: SinkOptions) -> None:
 def deliver_once(options: SinkOptions, job: str, batch_id: int, task: int, batches: Iterator[pa.RecordBatch]) -> int:
     """Write the rows of a task in one transaction, unless an earlier run has written the same rows.
 
-    Return the number of rows. `batch_id` is the number of the query's batch. `job` identifies the query: for a
-    streaming query, it is the query id.
+    Return the number of rows. `job` identifies the query: for a streaming query, it is the query id. `batch_id` is
+    the number of the batch in this query.
 
     Raises ReplayError in two cases:
 
-    - An earlier run of the task has written other rows for this batch. With `failOnChangedRows=false`, the function
-      adds the new rows to the topic instead.
-    - The task has already written a batch with a greater number. `failOnChangedRows=false` does not prevent this.
+    - The task has already written a batch with a number greater than `batch_id`.
+    - An earlier run of the task has written other rows for the batch `batch_id`. With `failOnChangedRows=false`,
+      the function instead adds the new rows to the topic.
 
     Also raises UndeliveredError, KafkaError.
     """

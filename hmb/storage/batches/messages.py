@@ -10,14 +10,14 @@ The broker therefore writes offsets into messages v0 or v1 before it takes the l
 the next offsets of the log. If another producer's records are appended first, these offsets are already in use. The
 broker then changes the messages' offsets.
 
-For example, a log's next offset is 500, so the broker writes the offsets 500 and 501 into two messages. Before
-it appends the messages, another producer's records get the offsets 500 to 502. The broker then changes the
-messages' offsets to 503 and 504.
+For example, a log's next offset is 500. The broker writes 500 and 501 into producer A's two messages, but then
+appends three records of producer B at the offsets 500 to 502. Before it appends A's messages, the broker
+changes their offsets to 503 and 504.
 
 The broker converts messages to a record batch in two cases:
-- The topic's `compression.type` requires another codec than the codec of a message.
-- The broker has written offsets into compressed messages v0, but another producer's records get these offsets
-  first. The broker can change the offsets of a record batch quickly, because the batch stores only its first
+- The topic's `compression.type` requires another codec than a message has.
+- The broker would have to change the offsets in compressed messages v0, because another producer's records
+  already have these offsets. In a record batch, this change is quick, because the batch stores only its first
   offset.
 
 Source: Kafka's `LogValidator`.

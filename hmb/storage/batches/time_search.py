@@ -32,12 +32,12 @@ def search(
 ) -> TimestampOffset | None:
     """Return the first record of a log whose timestamp is `timestamp` (ms) or greater.
 
-    Return None if the log contains no such record.
-
     If `timestamp` is None, return the first record with the greatest timestamp in the log.
 
-    `segments` is a function that returns the segments of the log. If a damaged segment stops the search, this
-    function passes the error to the function `repair`, and then searches again.
+    Return None if the log contains no such record.
+
+    Call `segments` to get the log's segments. If a damaged segment stops the search, call `repair` with the error,
+    and search again.
 
     Raises KafkaError if the repair fails, or if damage still stops the search after the repairs. Raises
     MESSAGE_TOO_LARGE if a compressed message (v0 or v1) is larger than the limit for decompressed data.

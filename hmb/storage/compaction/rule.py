@@ -24,8 +24,9 @@ key, and the second pass copies the records that stay.
 The first pass reads the dirty records from the last batch to the first batch. So when it finds a key for the first
 time, it has found the last record with this key. It adds the key to a set, and the offset of this record to a list.
 
-The second pass keeps a dirty record only if its offset is in the list: it is the last record with its key. The
-second pass drops a clean record if its key is in the set, because a later (dirty) record has the same key.
+The first pass puts keys of dirty records into a set, and their last offsets into a list. The second pass keeps
+a dirty record only if its offset is in the list. It drops a clean record if its key is in the set, because a
+later record has this key.
 
 The setting `log.cleaner.dedupe.buffer.size` limits the memory for this set and this list. If the memory is too
 small, a round includes only the oldest dirty records. The newer dirty records wait for a later round.
@@ -127,8 +128,8 @@ class CleanedTransactionMetadata:
     """Decides for each batch of records in a log whether the batch belongs to an aborted transaction.
 
     Before each segment, the caller calls `enter`, which looks up aborted transactions in the transaction indexes.
-    Then the caller passes the batches in the order of their offsets. Batches of records go to `is_aborted`.
-    Markers, which are the records that end transactions, go to `end`.
+    Then the caller takes the segment's batches in offset order. It passes each marker (a record that ends a
+    transaction) to `end`, and each other batch to `is_aborted`.
     """
 
     def __init__(self) -> None:
@@ -198,10 +199,11 @@ class Compaction:
         """Return the batch with only the records that stay, or None if the whole batch is dropped.
 
         A tombstone in a record batch (v2) is dropped when the delete horizon in the batch's header has passed. Messages
-        v0 and v1 have no delete horizon. Their tombstones are dropped if `drop_old_tombstones` is True, because their
-        segment is old enough.
+        v0 and v1 have no delete horizon. Their tombstones are dropped if their segment is old enough
+        (`drop_old_tombstones`).
 
-        If `is_blind` is True, these tombstones stay, because an unreadable batch may contain their keys.
+        Neither rule applies if compaction has found an unreadable batch (`self.is_blind`). This batch may contain older
+        values of the tombstones' keys.
 
         Raises KafkaError if the batch cannot be read.
         """

@@ -1,13 +1,15 @@
 """Dumps a data directory's small text files: checkpoints, `partition.metadata`, `meta.properties`.
 
-The small text files of a data directory are called state files (state/checkpoints.py). Kafka's DumpLogSegments ignores
-them. HMB shows each line of a state file as an entry. If a line has a wrong format, HMB instead shows an error with the
-position of the line. The files have these lines:
-    partition.metadata          `version: 0`, then `topic_id: <id>`
-    meta.properties             `name=value`; `#` starts a comment
-    leader-epoch-checkpoint     `0` (version), `1` (number of entries), then for example `0 0` (epoch, its first offset)
-    every other checkpoint      `0` (version), `2` (number of entries), then for example the two entries
-                                `events 0 1234` and `events 1 977` (topic, partition, offset)
+The small text files of a data directory are called state files (state/checkpoints.py). Kafka's DumpLogSegments
+ignores them. HMB shows each line of these files. If a line has a wrong format, HMB shows an error with the
+line's position.
+
+A checkpoint contains a version, the number of its entries, and one line for each entry. The next table shows
+the lines of each file, separated by `|`:
+    partition.metadata       version: 0 | topic_id: <id>
+    meta.properties          name=value | # comment
+    leader-epoch-checkpoint  0 | 1 | 0 0                            (entry: epoch, its first offset)
+    every other checkpoint   0 | 2 | events 0 1234 | events 1 977   (entry: topic, partition, offset)
 
 Kafka creates some checkpoints as empty files. So an empty checkpoint is not damaged; it only has no entries. If a line
 has a wrong format, the dump continues with the next line. But if the file contains bytes that are not text, the dump of

@@ -175,10 +175,10 @@ class IndexFile(ABC):
                          "The broker rebuilds the index at its next start", self.path)  # fmt: skip
 
     def _search(self, bisect: Callable[..., int], key: int) -> tuple[int, tuple[int, ...] | None]:
-        """Return how many entries come before `key`, and the fields of the last of these entries.
+        """Return the number of entries before `key`, and the fields of the last of these entries.
 
-        Entries with a key equal to `key` count if `bisect` is `bisect_right`, but not if it is `bisect_left`. If the
-        number is 0, the fields are None.
+        With `bisect_right`, the number includes entries whose key equals `key`. With `bisect_left`, it does not include
+        them. If the number is 0, the fields are None.
 
         If another process has truncated the file, the search uses only the remaining entries. For n entries, a search
         takes O(log n) steps.

@@ -31,11 +31,11 @@ This module avoids two errors:
   write into the wrong file. To prevent this, each thread holds a reference to the open file (`SharedFile`)
   while it uses the file. The file closes when no thread holds a reference.
 
-- *Lost bytes stay unnoticed.* The kernel keeps written bytes in memory and writes them to the disk later. If
-  the kernel fails to write them, the next sync of the file returns an error. Suppose that the broker closed the
-  file before this sync, and opened it again. The sync could then succeed, although bytes are lost. To prevent
-  this, the broker syncs a file with unsynced bytes before it closes the file. A sync takes time, so the broker
-  prefers to close a file without unsynced bytes.
+- *An unnoticed loss of bytes.* The kernel keeps written bytes in memory and writes them to the disk later. If
+  it cannot write them, the next sync of the file returns an error. But if the broker closes and reopens the
+  file before this sync, the sync can succeed, although bytes are lost. The broker therefore syncs a file with
+  unsynced bytes before it closes the file. A sync takes time, so the broker prefers to close a file without
+  unsynced bytes.
 
 After a failed sync, nobody knows what the disk contains. The kernel may have dropped the bytes that it could not write.
 A second sync would then succeed, although these bytes are lost. So after a failed sync, each further write and sync of

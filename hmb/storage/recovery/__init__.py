@@ -38,7 +38,7 @@ Read in this order:
 - `loading`      all segments of a log when the broker starts, and the state of the log's producers
 - `repair`       replacements for damaged batches, when the broker starts and while readers use the log
 - `tails`        bytes after the last whole batch
-- `read_checks`  how a running broker notices that readers cannot read past damage
+- `read_checks`  a check of batches that clients fetch repeatedly
 - `index_rebuild`  the rebuild of damaged indexes while clients read the segment
 
 Source: Kafka 0.7 design, "Log"; Kafka's `LogLoader`, `LogSegment.recover`.

@@ -178,9 +178,9 @@ def next_whole_batch(windows: Windows, position: int, lowest: int) -> tuple[int,
 def _end_of_data(windows: Windows, position: int) -> int:
     """Return a position after which the file contains only zeros, or the end of the file.
 
-    A file can end with zeros, for example because the file system has reserved space for it. The function goes
-    backward from the file's end, in blocks of 1 MiB. It skips a block that contains only zeros, unless the block
-    begins before `position`. The result is the end of the first block that is not skipped.
+    A file can end with zeros, for example because the file system has reserved space for it. The function reads
+    blocks of 1 MiB, from the file's end backward. It stops at a block that contains a nonzero byte or begins before
+    `position`, and returns the end of this block.
     """
     end = windows.end
     while end - len(ZEROS) >= position:

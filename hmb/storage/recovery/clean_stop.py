@@ -5,8 +5,8 @@ the broker reads only the last batches of each segment (usually a few kilobytes)
 batches match the segment's indexes. If they match, the broker need not check the rest of the segment.
 
 For example, a segment has 12,000 bytes, and the last entry of its offset index is (offset 109, position 10000).
-The broker reads the last 2,000 bytes, and finds two whole batches. The first batch ends at offset 109, as in
-the entry. The second batch and the segment end at offset 119.
+The broker reads only the last 2,000 bytes, which are two whole batches. The first batch ends at offset 109, so
+it matches the entry. The second batch and the segment end at offset 119.
 
 If a batch does not match the indexes, the broker checks the whole segment (scanning.py).
 

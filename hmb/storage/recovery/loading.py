@@ -14,17 +14,18 @@ So the broker checks the last segment, and all segments that end after the recov
 The broker repairs damaged bytes if the correct bytes have certainly been on disk. Otherwise, the log ends
 before the damage. The next two items explain the two cases:
 
-- The correct bytes *have been on disk*. This is certain if the broker stopped properly, or if the bytes are
-  below the recovery point. It is also certain for bytes in older segments, because a log syncs a segment before
-  it creates the next one. Clients may already have read records after the damage, so the log keeps these
-  records. The broker restores the damaged batch, or puts an empty batch with the same offsets in its place
-  (repair.py).
+- The correct bytes of a damaged batch *have been on disk*. This is certain if the broker stopped properly, or
+  if the batch is below the recovery point. It is also certain in older segments, because a log syncs a segment
+  before it creates the next one. Clients may already have read later records, so the log keeps these records.
+  The broker restores the damaged batch, or puts an empty batch with the same offsets in its place (repair.py).
 
-- The correct bytes *may never have been on disk*. This is possible in the last segment, at or after the
-  recovery point, if the broker did not stop properly. A power cut can lose any page that was not synced, so
-  intact batches can follow the damage. But a record in these batches can depend on a lost record. The log
-  therefore ends before the damage. If intact batches follow, the broker first copies all bytes after the new
-  end to the file `<base offset>.log.<position>.cut`.
+- The correct bytes of a damaged batch *may never have been on disk*. This is possible in the last segment, at
+  or after the recovery point, if the broker did not stop properly. A power cut can lose unsynced bytes, but
+  leave intact batches after them. Records in these batches can depend on a lost record, so the log ends before
+  the damaged batch.
+
+Before the broker cuts intact batches off a log, it copies these batches and the damaged bytes to the file
+`<base offset>.log.<position>.cut`.
 
 A gap between the offsets of two neighboring segments has one of two causes. Either compaction has removed the
 last records of the first segment, or a segment between the two segments is lost. The manifest shows the cause.
@@ -296,13 +297,13 @@ class _Loading:
                            self._directory, end_offset, following - 1)  # fmt: skip
 
     def _fill(self, number: int, first_offset: int, next_offset: int) -> None:
-        """Append empty batches with the lost offsets `first_offset` to `next_offset - 1`.
+        """Fill the lost offsets `first_offset` to `next_offset - 1`, so that clients can read past them.
 
-        Clients can then read past the lost offsets. The method appends to `segments[number]`. It also restores lost
-        ABORT markers that a transaction index still lists. Otherwise, their transactions would stay open.
+        The method appends empty batches to `segments[number]`. It also restores lost ABORT markers that a transaction
+        index still lists. Otherwise, their transactions would stay open.
 
-        If `segments[number]` cannot contain the offset `next_offset - 1`, the method only adds a new segment with one
-        empty batch for this offset. The other lost offsets stay missing.
+        If the offset `next_offset - 1` is too large for this segment, the method instead adds a new segment with one
+        empty batch at this offset. The other lost offsets stay missing.
         """
         segment = self.segments[number]
         LOGGER.error("%s: offsets %d to %d were on disk and are lost; the log continues after them",

@@ -16,9 +16,11 @@ The broker replaces a hole in one of three ways. It tries them in this order:
 3. *An empty batch* with the lost offsets. Compaction also leaves empty batches, so all clients can read past
    them.
 
-If a hole is at the end of the file, the broker cuts off the damaged bytes, and appends the replacement. In
-the middle of the file, a replacement of another size than the hole would move all later batches. The broker
-therefore writes a new segment, and replaces the old one by it in a swap, as in compaction (swap.py).
+A *hole* is a damaged part of a segment's file. At the end of the file, the broker cuts off the hole, and
+appends new batches in its place.
+
+In the middle of the file, new batches of another size would move all later batches. The broker therefore writes
+a repaired copy of the segment, and replaces the segment by this copy (swap.py).
 
 The broker copies damaged bytes to a `.cut` file in the directory of the segment. After the repair, the segment has no
 damage any more, so the broker logs the damage only once.
@@ -194,7 +196,7 @@ class HoleSearch:
     If possible, the replacement is the original batch. Otherwise, it consists of empty batches with the lost
     offsets, and the lost ABORT markers that the transaction index lists.
 
-    If the log ends at a hole, the replacement is empty.
+    If the log will end before the hole, the replacement has 0 bytes.
     """
 
     def __init__(self, segment: Segment, synced: SyncedOffsets, segments: Sequence[Segment]) -> None:

@@ -6,10 +6,12 @@ log ends after the second batch:
     [ 0..9 ][ 10..19 ][ 20..2                  `recover` returns end_offset 20
                      ^ segment.size
 
-A batch is intact if its length and its CRC are correct (checking.py). `recover` only finds the offset at which the
-intact batches end. If damaged bytes follow, `repair` (repair.py) usually replaces them by new batches. The
-*recovery point* is an offset: all records below it have been synced (loading.py). If the intact batches of the last
-segment end at or after the recovery point, `repair` cuts off the rest of the file.
+A batch is intact if its length and its CRC are correct (checking.py). `recover` only finds the offset at which
+the intact batches end.
+
+The function `repair` (repair.py) usually replaces damaged bytes by restored or empty batches. But if the intact
+batches of the last segment end at or after the *recovery point*, `repair` cuts off the rest of the file. The
+recovery point is an offset: all records below it have been synced (loading.py).
 
 After the broker has repaired damaged segments, loading.py reads the producers' state from the intact batches.
 
@@ -28,9 +30,9 @@ If offsets seem to be missing before batch A, `recover` accepts the offset of A 
 - A is the last batch of the segment, and its offsets are below `upper_limit`. The log has used all offsets
   below `upper_limit`, so the offsets of A are possible.
 
-For example, three batches of 10 records begin at the offsets 10, 20 and 30. A damaged disk changes 20 to 84.
-Compaction could have removed the offsets 20 to 83. But after the offsets 84 to 93, the third batch must begin
-at 94 or above. It begins at 30, so the broker rejects the offset 84.
+For example, three batches of 10 records begin at the offsets 10, 20 and 30. A disk error changes the offset of
+the second batch to 84. It now looks as if compaction has removed records before 84. But the third batch would
+then begin at 94 or above. It begins at 30, so the broker rejects the offset 84.
 
 All offsets of a segment are below the base offset of the next segment. For example, a segment has two batches:
 offsets 10 to 19, and offsets 384 to 393. If the next segment begins at offset 100, the second batch is damaged.
@@ -77,10 +79,10 @@ def checked_batches(
       any other segment, it is the base offset of the next segment. None means that the limit is unknown.
     - `start`: a pair (position, offset). The check begins at this position, where a batch with this first offset
       should begin. If `start` is None, the check begins with the file's first batch.
-    - `may_continue`: whether the segment may contain offsets at or above `upper_limit`. If `may_continue` is False,
-      a batch after missing offsets counts as damaged unless its last offset is below `upper_limit`.
+    - `may_continue`: whether the segment may contain offsets at or above `upper_limit`. If it is False, a batch
+      after missing offsets must end below `upper_limit` to count as intact.
 
-    Raises Damage at the first damaged batch, and OSError.
+    Raises Damage at the first damaged batch, and OSError if the file cannot be read.
     """
     position, next_offset = start or (0, base_offset)
     limit = sys.maxsize if may_continue or upper_limit is None else upper_limit

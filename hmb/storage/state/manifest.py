@@ -13,17 +13,17 @@ fields. In this example, the third line is a `topic` entry, which contains a par
     1e9975cb segment events-0 0 8021 1048544 1764000000123456789 2040 3060 68 520762322
     d727605f forget events-0 0
 
-Most entries contain the name of a file or a partition after the kind. The kinds `manifest`, `opened` and
+After its kind, an entry contains the name of a file or a partition. Only the kinds `manifest`, `opened` and
 `closed` have no name. The following list describes the kinds and the other fields:
 - `manifest`: the size of the file `hmb-manifest` in bytes. If the file is shorter, its end is lost. The file
   ends with empty lines as space for new entries. If this space is too small, the broker writes a new file.
-- `file`: the size and the CRC-32C of a state file's new content, and then of its old content. `- -` means that
-  no old file existed. The broker writes and syncs this entry before it replaces the file. After a crash, the
-  file must therefore have the new or the old content. After the replacement, the broker writes an entry that
-  accepts only the new content, such as `142 90c1f2aa 142 90c1f2aa`.
+- `file`: the size and the CRC-32C of a state file's new content, and the size and the CRC-32C of its old
+  content (`- -` if no old file existed). The broker syncs this entry before it replaces the file. After a
+  crash, the file may have either content. After the replacement, the broker writes the new values twice
+  (`142 90c1f2aa 142 90c1f2aa`), so only the new content is valid.
 - `topic`: the topic id of a partition.
-- `segment`: four pairs of numbers. (1) The base offsets of this segment and of the next segment. (2) The size
-  of the log file and the time of its last write (ns). (3) The sizes of the offset index and the time index. (4)
+- `segment`: four pairs of numbers. (1) The base offsets of this segment and the next segment. (2) The size of
+  the log file and the time of its last write (ns). (3) The sizes of the offset index and the time index. (4)
   The size and the CRC-32C of the transaction index. If the size of the log file is -1, the broker is replacing
   all segments between the two base offsets.
 - `forget`: the base offset of a segment that the broker will delete. Without a base offset, the broker will

@@ -5,8 +5,8 @@ Some topics are too large for one machine. Spark runs a topology on a cluster, a
 - Spark's driver, the process that controls a query, replaces the negotiator, which controls the snapshots.
 
 The functions of a topology run on Spark without changes. If no record is late, a bolt computes the same state
-with and without Spark. The order of the tuples does not matter, because the states are commutative monoids.
-Only Spark keeps the states of closed windows.
+with and without Spark. Spark can process the tuples in another order, but a bolt's state does not depend on
+this order.
 
 A bolt with a state runs as one or more *instances*. Their number is the bolt's `parallelism`. Each instance has
 its own state. All tuples with the same key go to the same instance. Each node becomes a part of a query:
@@ -119,8 +119,8 @@ def on_spark(
 
     If `until_end` is true, a query ends when it has read all records that existed at the start of the query.
 
-    `security` contains settings for TLS and SASL. As for `hmb.Consumer`, the keys are the names of Kafka's
-    settings, for example `security.protocol`.
+    `security` contains settings for TLS and SASL. The keys are the names of Kafka's settings, for example
+    `security.protocol`.
 
     Raises TopologyError if the topology has a sink that Spark cannot run.
     """

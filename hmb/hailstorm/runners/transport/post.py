@@ -1,9 +1,13 @@
 """A `Post` object delivers payloads (batches of tuples) from one processor to the mailbox of the next processor.
 
-If a receiver runs in the same process as the sender, the post puts the payloads into the receiver's mailbox.
-Otherwise the post sends the payloads through a *channel*: a TCP connection that only this sender and this
-receiver use. On a shared connection, payloads for a full mailbox would delay the payloads for all other
-receivers. Two processes could even wait for each other forever. A channel carries these frames:
+If a receiver runs in the same process as the sender, a `Post` object puts the payloads into the receiver's
+mailbox. Otherwise it sends the payloads through a *channel*: a TCP connection that only this sender and this
+receiver use.
+
+On a shared connection, payloads for a full mailbox would delay the payloads for all other receivers. Two
+processes could even wait for each other forever.
+
+A channel carries these frames:
     sender -> receiver    ["to", receiver, sender], then payloads, one frame each (`hmb.hailstorm.wire`)
 
 A channel delivers all payloads in order, unless its connection breaks. Some payloads can then be lost, so the
