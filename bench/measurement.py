@@ -9,9 +9,10 @@ A scenario is a function that measures something. The decorator `scenario` turns
         for number, broker in measurement.rounds(brokers):
             measurement.add(number, broker.name, client, parameters, figures)
 
-Each benchmark command has the options `--repeat`, `--results`, `--publish`, `--kafka-dir` and `--json`. The command
-first opens the file and the topic into which it writes the results of all runs. It then calls the scenario: the
-function that `scenario` decorates. At the end, the command prints the tables of the results.
+Each benchmark command has the options `--repeat`, `--results`, `--publish`, `--kafka-dir` and `--json`.
+
+A benchmark command first opens a file and a topic for the results of its runs. It then calls the scenario
+function, which runs the benchmark. At the end, the command prints the results as tables.
 
 The function of a scenario can start brokers, and adds each of them to `measurement.stack`. The command stops these
 brokers when it ends, even after an error.

@@ -6,9 +6,9 @@ while Python cleans up after the command. Before each of these phases, `run` the
 for the signal SIGINT, which Ctrl-C sends. With this action, the operating system ends the process without a
 traceback.
 
-If the user presses Ctrl-C while Python starts, or while Python imports this module, Python can still print
-a traceback. To keep its own import short, this module imports only `_signal`, which is built into Python.
-The import of the usual module `signal` would take 2 ms more.
+Python can still print a traceback if the user presses Ctrl-C before `run` starts: while Python starts, or while
+Python imports this module. To make this time short, the module imports only `_signal`, which is built into
+Python. An import of the usual module `signal` would take 2 ms more.
 """
 
 import _signal  # type: ignore[import-not-found]

@@ -75,7 +75,7 @@ The Produce tour consists of the functions that handle a Produce request, in the
 8. `storage/batches/validation.py` `check_batch` refuses a batch that is damaged or that the topic does not allow
 9. `storage/log.py` `Log.append_prepared` takes the lock, recognizes a batch sent twice, and assigns offsets
 10. `storage/segment.py` `Segment.append` writes the batch to the end of the active segment
-11. `storage/segment.py` `Segment.index_batch` decides whether the indexes get an entry, one for each 4 KiB
+11. `storage/segment.py` `Segment.index_batch` adds an entry to each index after about every 4 KiB of batches
 12. `storage/offset_index.py` `OffsetIndex.append` adds the entry, so that later reads find the batch
 
 In step 1 of the Produce tour (the list above), `AcceptedConnection._serve` runs in a thread. `Server` starts one
@@ -130,8 +130,8 @@ The Fetch tour consists of the functions that handle a Fetch request, in the ord
 3. `storage/log.py` `Log._read` copies the log's offsets and its list of segments at one moment
 4. `storage/log_reading.py` `find_records` selects the segment that contains the wanted offset
 5. `storage/segment.py` `Segment.read` returns a region of the file that begins with the wanted batch
-6. `storage/segment.py` `Segment.batches_at_or_after` skips batches of step 7 that end before the wanted offset
-7. `storage/segment.py` `Segment.batches_from` gets a position from step 8, and reads batch headers from there
+6. `storage/segment.py` `Segment.batches_at_or_after` searches the segment for the wanted batch
+7. `storage/segment.py` `Segment.batches_from` reads batch headers, from the position that the index returns
 8. `storage/offset_index.py` `OffsetIndex.lookup` returns the position of a batch at or before the wanted offset
 9. `protocol/connection.py` `ServerConnection.respond` encodes the response as parts; one part is the region
 10. `broker/network/gathering.py` `ResponseQueue.send` passes the parts to `send` (`sending.py`)

@@ -1,7 +1,7 @@
 """Committers: connections that send OffsetCommit requests as fast as possible, and use little CPU time.
 
-When a committer is created, it encodes one OffsetCommit request. This is its template. For each commit, it only writes
-the next offset into the template, and sends the bytes. It decodes only the error code of each response:
+When a committer is created, it encodes one OffsetCommit request as a template. For each commit, the committer
+writes the next offset into the template, and sends the bytes. It decodes only the error code of each response:
     request    ... | int64 committed_offset | ...     8 bytes change, and the correlation id stays the same
     response   ... | int16 error_code | 3 bytes: the empty tagged fields of partition, topic and response
 

@@ -82,10 +82,10 @@ CONSUMERS: dict[str, Callable[[], PerfConsumer]] = {  # The keys are the possibl
 
 
 def last_line(output: str) -> dict[str, float] | None:
-    """Return the results that a performance consumer has printed, for example {"records": 1000.0}.
+    """Return the results in the output of `perf_consumer` or Kafka's kafka-consumer-perf-test.sh.
 
-    Of all lines that begin with a digit, the function reads the last one. Return None if no line begins with a
-    digit, or if the line that the function reads does not contain ten fields.
+    For example, the key "records" has the value 1000.0. The function reads the last line that begins with a digit.
+    Return None if no line begins with a digit, or if the line does not contain ten fields.
     """
     columns = [line.split(", ") for line in output.splitlines() if line[:1].isdigit()]
     if not columns or len(columns[-1]) != 10:

@@ -79,8 +79,8 @@ class Kafka082(Peer):
         """Return whether the broker answers requests and is registered in ZooKeeper.
 
         The broker answers requests before it is registered, but clients cannot create topics before the registration.
-        A client cannot see the registration: if no topic exists, the Metadata response of Kafka 0.8.2 lists no
-        brokers. The method therefore asks ZooKeeper.
+        The method asks ZooKeeper, because clients cannot see the registration. Without topics, a Metadata response of
+        Kafka 0.8.2 lists no brokers, even after the registration.
         """
         return brokers_known(self.port) is not None and self._is_registered()
 

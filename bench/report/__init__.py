@@ -10,7 +10,7 @@ Read in this order:
 2. `distribution`   the median and the range of several runs, and percentiles
 3. `tables`         tables as text, and the ratios between two of the compared systems
 4. `view`           how a scenario declares its tables and its charts
-5. `goals`          the goals for figures, and the table that compares figures with their goals
+5. `goals`          limits for measured values, and a table that compares the values with the limits
 6. `charts`         charts with dots and charts with curves
 7. `origin`         groups the files of samples by machine and by scale (`--scale 0.1` is a shorter run)
 8. `show`, `plot`   the commands `hmb bench show` and `hmb bench plot`

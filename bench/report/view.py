@@ -149,11 +149,11 @@ class SampleView:
     ) -> Distribution | None:
         """Return one ratio for each round: the value of `name` divided by the value of `reference`.
 
-        `name` and `reference` are the names of two brokers or clients, for example "HMB" and "Kafka 4.3.0". `column`
-        selects the value, for example records/s.
+        `name` and `reference` name two brokers or clients. `column` selects the value, for example records/s. The dict
+        `contestants` maps each name to its runs of one task.
 
-        The dict `contestants` maps the name of each broker or client to its runs of one task. Return None if `name` and
-        `reference` are equal, or if no round has a ratio.
+        A round has no ratio if a value is missing, or if the value of `reference` is 0. Return None if no round has a
+        ratio, or if both names are equal.
         """
         if name == reference:
             return None
@@ -216,13 +216,13 @@ class SampleView:
 
 
 def _verdicts(column: Column, found: dict[str, Distribution]) -> list[str]:
-    """Return two texts: the tasks in which a broker won every round, and the tasks in which it lost every round.
+    """Return two texts: the tasks in which broker A wins every round, and those in which broker B does.
 
-    For example, the broker is HMB, and the reference is Kafka. The dict `found` maps each task to its ratios: HMB's
-    rate divided by Kafka's rate in each round.
+    For example, A is HMB and B is Kafka. The dict `found` maps each task to its ratios. Each ratio is A's value in
+    one round divided by B's value in this round.
 
-    If more is better, HMB wins a round with a ratio above 1. Otherwise, HMB wins with a ratio below 1. Both texts
-    leave out tasks with fewer than ROUNDS_FOR_VERDICT rounds.
+    If more is better, A wins a round with a ratio above 1. Otherwise, A wins with a ratio below 1. Both texts leave
+    out tasks with fewer than ROUNDS_FOR_VERDICT rounds.
     """
     complete = {cell or "yes": ratio for cell, ratio in found.items() if len(ratio.values) >= ROUNDS_FOR_VERDICT}
     higher = [cell for cell, ratio in complete.items() if ratio.minimum > 1]

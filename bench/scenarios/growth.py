@@ -4,12 +4,12 @@ These commands are examples:
     hmb bench growth                        # connections, partitions, the size of a response, the size of the log
     hmb bench growth --of connections,log   # only connections and the size of the log
 
-The option --of accepts four names. Each line shows a name, the thing that grows, and (after the colon) the measured
-values:
+The option --of accepts four names. Each line shows a name, the thing that grows, and (after the colon) the
+measured values:
     connections   1 to 1,000 connections: records/s, and the 99th percentile of the latency of a request
     partitions    1 to 2,000 partitions: time to start after a clean stop or after a kill; memory; open files
     fetch         a response of 1 MB to 100 MB: MB/s
-    log           a log of 1 GB to 50 GB (sparse files): time to append, to read at the end, and to read anywhere
+    log           a log of 1 GB to 50 GB (sparse files): time of an append, a read at the end, a random read
 
 `hmb bench plot` draws one curve for each measured value, for example for the records/s. The x axis shows the
 number that the benchmark increases, for example the number of connections. A flat curve means that the

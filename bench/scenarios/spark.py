@@ -239,8 +239,8 @@ def spark_with(jars: Path | None) -> SparkSession:
     If `jars` is a folder, the session also loads Spark's Kafka connector from it. Raises PeerUnavailable if Spark
     is not installed, or if the folder does not contain the connector.
 
-    Some versions of the connector need an old Spark. The function `hmb.spark.session` refuses an old Spark, so
-    `spark_with` does not use it.
+    Some versions of the connector need an old version of Spark. The function `hmb.spark.session` accepts only newer
+    versions. Therefore `spark_with` starts Spark itself.
     """
     try:
         from pyspark.sql import SparkSession

@@ -10,9 +10,10 @@ HMB is based on a bachelor thesis about a broker in Haskell. That broker passed 
 handler thread. The handler passed each response through another channel to a sender thread. The broker used only one of
 four cores. The reason, according to the thesis, is that the broker had only one handler thread (chapter 10.2.5).
 
-With the setting `threading=staged`, HMB's broker has the same design as the broker in Haskell
-(`hmb/broker/network/staged.py`). Each connection has one thread that reads requests, and another thread that sends
-responses. All connections share the handler threads. The setting `num.io.threads` is the number of handler threads.
+With the setting `threading=staged`, HMB's broker has the design of the Haskell broker in the bachelor
+thesis *Functional Kafka* (`hmb/broker/network/staged.py`). Each connection has one thread that reads
+requests, and another thread that sends responses. All connections share the handler threads
+(setting `num.io.threads`).
 
 The benchmark sends small requests and large requests. With small requests, most of the broker's work is to pass each
 request from thread to thread. With large requests, most of its work is to process the bytes of the requests.

@@ -86,9 +86,9 @@ def _count(samples: dict[str, list[list[ConsumerRecord]]]) -> int:
 def _notes(late: dict[str, int], dead: dict[str, list[str]], times: dict[str, tuple[int, int]]) -> str:
     """Return the notes that the command prints after "no problem found".
 
-    A note gives the number of late records, which the spouts leave out. Another note gives the number of dead
-    letters, which are records that the function `convert` cannot convert. A third note gives the range of the event
-    times.
+    A note counts the late records. The topology leaves them out, because their event times are too old. Another
+    note counts the dead letters: records that the function `convert` cannot convert. A third note gives the
+    range of the event times.
     """
     notes = []
     if late:

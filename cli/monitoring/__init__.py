@@ -11,10 +11,10 @@ in this order:
 4. `state.py`     the command `hmb state`, which prints the tables
 5. `ui.py`        the command `hmb ui`, which opens the broker's web page; with -b, it serves the page itself
 
-`hmb top` draws the tables again and again. Its modules are:
-1. `rates.py`     how fast each counter has grown from one state to the next
-2. `trends.py`    whether the lag of a group is growing or shrinking
-3. `screen.py`    the choices that the user makes with keys
-4. `keyboard.py`  the keys of the terminal
-5. `top.py`       the command, which fetches, reads keys and draws
+`hmb top` fetches the broker's state and draws the tables again and again. Its modules are:
+1. `rates.py`     calculates how fast each counter has grown since the previous fetch
+2. `trends.py`    finds out whether the lag of a group grows or shrinks
+3. `screen.py`    stores the choices that the user makes with keys
+4. `keyboard.py`  reads the keys of the terminal
+5. `top.py`       the command `hmb top`
 """

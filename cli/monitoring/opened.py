@@ -1,8 +1,8 @@
 """The detail tables of `hmb top`: a partition's segments, a group's members, an API's slow requests.
 
-In `hmb top`, the user opens a row with Enter, for example to see the members of a group. The row contains a part
-of the broker's state under the key `PART` (views.py), for example the state of one group. The functions of this
-module make the rows of the detail table from this part.
+In `hmb top`, the user can select a row, for example a consumer group, and press Enter. `hmb top` then shows a
+detail table, for example the group's members. The functions of this module make the rows of the detail table.
+The selected row contains the necessary data under the key `PART` (views.py).
 """
 
 from __future__ import annotations

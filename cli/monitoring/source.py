@@ -194,9 +194,9 @@ def _address_in(data_dir: str | None, name: str, option: str) -> str:
 def fetch_state(url: str, seconds: int = 0) -> State:
     """Fetch the state of a broker from the address `url`. Raises CliError if the state cannot be fetched.
 
-    If `seconds` is not 0, also fetch the slowest requests that the broker has recorded so far. The broker then
-    records its requests for at least `seconds` more seconds, and a later call can fetch the slowest of them. A
-    number above 600 counts as 600.
+    The broker records requests only on demand. If `seconds` is not 0, the function fetches the slowest requests of
+    the recording so far. The same call makes the broker record for at least `seconds` more seconds, so that later
+    calls find requests. A number above 600 counts as 600.
 
     If only the slowest requests cannot be fetched, `state["missing"]` contains the reason.
     """

@@ -22,10 +22,11 @@ SEGMENT = ("topic", "partition", *SEGMENTS.columns)
 @source_options
 @json_option
 def command(views: tuple[str, ...], source: StateSource, as_json: bool) -> None:
-    """Print the state of a broker that was started with `hmb broker --state PORT`, or of any broker (-b).
+    """Print the state of a broker that was started with `hmb broker --state PORT`.
 
-    VIEW is partitions, groups, requests, clients, segments or events. Without VIEW, print the first four views and the
-    last ten events. --json prints the whole state as one JSON object.
+    For other brokers, use -b. VIEW is partitions, groups, requests, clients, segments or events. Without VIEW,
+    print the first four views and the last ten events. --json prints the whole state, or the parts for VIEW, as
+    JSON.
     """
     with source.opened() as fetch:
         state = fetch()

@@ -132,9 +132,8 @@ class ReadProgress:
 def _consumer(options: ConsumeOptions, keywords: dict[str, Any]) -> Iterator[tuple[Consumer, GroupCommits | None]]:
     """Open a consumer, and close it at the end of the `with` block.
 
-    If the consumer belongs to a group, it first commits the offsets of the printed records, and then leaves the
-    group. The consumer does both even after an error in the block. With `enable.auto.commit=false`, it commits
-    nothing.
+    A consumer that belongs to a group commits the offsets of the printed records at the end of the block, and then
+    leaves the group. It does both even after an error. With `enable.auto.commit=false`, it commits nothing.
     """
     if "group" not in keywords:
         consumer = _open(options, **keywords)

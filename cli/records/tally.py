@@ -82,10 +82,10 @@ class Tally:
     ) -> None:
         """Count the records of a chunk as delivered or lost.
 
-        - `lost` contains the indexes of the lost records in the chunk. It is empty if all records are delivered.
+        - `lost` contains the index of each lost record in the chunk. It is empty if no record is lost.
         - `error` is the error that the producer has reported for the chunk, or None.
         - `invalid` is the index of the record that the broker has reported as invalid. If the broker has reported no
-          invalid record in this chunk, `invalid` is the index of any lost record.
+          record, it is the index of one lost record. Without an error, `invalid` has no meaning.
         - `caused_elsewhere` is true if an invalid record of another chunk has caused the error.
 
         For example, a batch contains records of chunk A and of chunk B. A record of A is invalid, so the broker refuses
@@ -128,8 +128,8 @@ class Tally:
     def raise_error(self) -> None:
         """If a record was lost, raise the error that caused the loss.
 
-        An error that `add` received with `caused_elsewhere` does not name the invalid record. If no other error is
-        known, the method waits for the error that names this record, for at most CAUSE_TIMEOUT seconds.
+        If an invalid record of another chunk is the cause, only the error of that chunk names the record. If this error
+        is still missing, the method waits for it, for at most CAUSE_TIMEOUT seconds.
         """
         with self._changed:
             self._changed.wait_for(lambda: not self._caused_elsewhere, CAUSE_TIMEOUT)

@@ -5,9 +5,9 @@ per processor, and its threads share them. An arena keeps freed memory for later
 to the operating system at once. A process with many arenas therefore keeps much memory that it does not use. This
 module limits the process to one arena.
 
-For example, ten threads of a broker handle large requests. Each thread allocates an array of 16 MB in a different
-arena. After the requests, the broker frees the ten arrays. The arenas can still keep most of these 160 MB for a long
-time, and other programs cannot use this memory.
+For example, ten threads of a broker handle large requests. glibc gives each thread its own memory pool
+(arena), from which the thread allocates 16 MB. Later the broker frees these 160 MB. The arenas can still
+keep most of this memory for a long time, and other programs cannot use it.
 
 An arena serves only one thread at a time. But Python also runs only one thread at a time, so one arena is as fast
 as several.

@@ -258,8 +258,8 @@ def _has_request_header(frame: WireFrame) -> bool:
 def _refuse_response(wire: memoryview, data: memoryview, expected: Expected) -> None:
     """Raise CliError if the bytes match a response, or if the user has set the option --response.
 
-    A response contains neither its API nor its version, so the user must set both with options. The error's message
-    lists the APIs and versions whose responses match the bytes.
+    A response contains neither its API nor its version. Without --api and --version, the command therefore
+    cannot decode the response. The error's message lists the APIs and versions that match the bytes.
     """
     from hmb.protocol.messages import API_KEYS, api_name, response_class
 

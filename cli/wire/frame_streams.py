@@ -197,10 +197,10 @@ class _FrameStream(ABC):
 
         `wire` contains the frame, or only the first MAX_KEPT bytes of a larger frame.
 
-        If `_is_held` is true, the stream passes on only the bytes that this method returns. In these bytes, the method
-        may have replaced addresses of brokers.
+        If `_is_held` is true, the stream has kept the frame, and now passes on the returned bytes. In these bytes,
+        the method may have replaced addresses of brokers.
 
-        If `_is_held` is false, the stream passes on the received bytes unchanged, and ignores the returned bytes.
+        If `_is_held` is false, the stream has already passed on the frame, and ignores the returned bytes.
         """
 
 

@@ -67,9 +67,9 @@ class Watched(NamedTuple):
 class Event(NamedTuple):
     """The beginning or the end of a recorded call of a function.
 
-    The field `watched` describes the called function. Each of its fields `lane`, `caller` and `text` is a text, or a
-    function that makes a text from the local variables of the call. The fields `lane`, `caller` and `text` of the
-    event contain the finished texts.
+    `watched` describes the called function. For example, `watched.text` is a text, or a function that makes a text
+    from the local variables of the call. The fields `lane`, `caller` and `text` of the event always contain the
+    finished texts.
     """
 
     moment: float  # the time of the event in seconds, as `time.monotonic()` returns it
@@ -134,7 +134,7 @@ def add_calls(sequence: sequences.Sequence, events: Sequence[Event]) -> None:
 
     1. the lane of the recorded function that makes the call
     2. the lane named `event.caller`, for example "producer"
-    3. the lane of the called function in the thread's first recorded call
+    3. the home lane of the thread: the lane of the thread's first recorded function
     """
     threads: dict[str, _Thread] = {}
     for event in events:
@@ -153,13 +153,13 @@ def add_calls(sequence: sequences.Sequence, events: Sequence[Event]) -> None:
 
 
 class _Thread(NamedTuple):
-    """A thread whose recorded calls a drawing shows.
+    """A thread whose recorded calls `add_calls` draws.
 
-    In the drawing, each recorded function belongs to a participant. The list `lanes` contains the
-    participants of the recorded functions that the thread is executing. For example, if a function of
-    "broker" has called a function of "log", `lanes` is ["broker", "log"].
+    In the drawing, each recorded function belongs to a participant. The list `lanes` contains the participants of
+    the recorded functions that the thread is executing. For example, if a function of "broker" has called a
+    function of "log", `lanes` is ["broker", "log"].
 
-    The thread's first recorded function belongs to the participant `home`.
+    `home` is the participant of the thread's first recorded function.
     """
 
     home: str

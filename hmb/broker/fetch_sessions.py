@@ -315,8 +315,9 @@ class FetchSessions:
     def store_offsets(self, session: FetchSession, epoch: int, news: PartitionResponses) -> bool:
         """Store the offsets of a response in the session. Return False if the response may be wrong.
 
-        The client's next request must have the epoch `epoch`. If the session has another epoch, the broker has already
-        received the next request. The response to the current request may then be wrong, so the method stores nothing.
+        Each request increases the session's epoch. The number `epoch` is the session's epoch after the current request.
+        If `session.epoch` is different, the broker has already received a later request. The response may be wrong,
+        so the method stores nothing.
 
         `news` contains the partitions of the response. The method moves each partition with records to the end of
         `session.partitions`. The next response then begins with other partitions.

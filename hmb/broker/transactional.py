@@ -92,11 +92,12 @@ class TransactionalProduce:
         *,
         uses_ids: bool,
     ) -> None:
-        """Parse the records of all partitions. From Produce 12 on, also add the partitions to the transaction.
+        """Parse the records of all partitions in the request.
+
+        If the request has version 12 or higher, also add the partitions to the transaction.
 
         `parse` returns the records of one partition, or raises KafkaError. `uses_ids` is True if the request contains
-        topic ids instead of topic names. The constructor stores all errors, and the methods `records_of` and `writing`
-        raise them later.
+        topic ids instead of names. The constructor raises no error: `records_of` and `writing` do so later.
         """
         assert request.transactional_id is not None
         self._id = request.transactional_id

@@ -262,8 +262,8 @@ class Cluster:
         Raises ConnectionFailed if the lock does not become free in time.
 
         The thread that holds the lock may try all known addresses, one after the other. Each attempt can take up to
-        `timeout` seconds. For example, there are 4 addresses, and `timeout` is 10 seconds. All attempts take up to
-        40 seconds. Another thread waits one `timeout` longer for the lock, at most 50 seconds.
+        `timeout` seconds. Another thread waits for all these attempts, and for one more `timeout`. For example,
+        with 4 addresses and a `timeout` of 10 seconds, it waits at most 50 seconds.
         """
         longest = self._timeout * (len(self._nodes) + len(self._bootstrap) + 1)
         if not self._lock.acquire(timeout=longest):

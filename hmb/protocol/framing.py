@@ -100,12 +100,10 @@ def read_body(stream: Stream, size: int, reserve: Reserve = _reserve_nothing, *,
 def _read_large(stream: Stream, size: int, reserve: Reserve) -> memoryview:
     """Read a message in chunks, into memory that comes directly from the operating system (mmap).
 
-    The function calls `reserve` before each chunk. Raises ProtocolError if the stream ends before the end of
-    the message.
+    The function calls `reserve` before each chunk. Raises ProtocolError if the stream ends before the message ends.
 
-    The system provides a page of this memory at the first write, and gets all pages back when the last
-    memoryview is deleted. Python would copy a `bytearray` when it grows. The C library could keep the memory of
-    a deleted `bytearray`.
+    The system provides a page of this memory at the first write, and gets all pages back when the last memoryview is
+    deleted. Python would copy a growing `bytearray`. The C library could keep the memory of a deleted `bytearray`.
     """
     frame, position, end = memoryview(mmap(-1, size)), 0, 0
     while position < size:

@@ -79,15 +79,15 @@ class Synonym(NamedTuple):
 class DynamicConfig:
     """The settings of one broker, which clients can change while the broker runs. Thread-safe.
 
-    `current` contains one value of each setting, the first of these values that exists:
+    A setting can have a value in four places. `current` contains the value from the first place in this list:
 
     1. the value that a client has set for this broker
     2. the value that a client has set for all brokers
     3. the value that the broker read at its start
     4. the default
 
-    `_listeners` contains the functions that the broker calls after each change of `current`, with the new value of
-    `current` as the argument. A thread holds `_lock` while it changes `current` and calls these functions.
+    After each change of `current`, the broker calls the functions in `_listeners` with the new value of `current`.
+    A thread holds `_lock` while it changes `current` and calls these functions.
     """
 
     def __init__(self, properties: Mapping[str, str], store: ConfigStore) -> None:
@@ -187,9 +187,9 @@ class DynamicConfig:
     def synonyms(self, name: str) -> list[Synonym]:
         """Return the values of a broker's setting, from the highest priority to the lowest.
 
-        As in Kafka, the result begins with the first value that belongs to the requested `name`. For example, a setting
-        has the value `log.retention.ms=5000` and, with lower priority, `log.retention.hours=168`. For the name
-        `log.retention.hours`, the result contains only the second value.
+        As in Kafka, the result begins with the first value that belongs to the requested `name`. For example, one
+        setting has two names and two values: `log.retention.ms=5000` and, with lower priority,
+        `log.retention.hours=168`. For `log.retention.hours`, the result contains only 168.
         """
         names = _names_for(name)
         layers = [

@@ -3,13 +3,14 @@
 Versions: 0-1; all use the flexible encoding (KIP-482).
 Permissions: READ on the group, and DESCRIBE on each topic that the member names.
 Behavior: the broker answers each heartbeat by these rules:
-    - *Assignment.* The broker assigns partitions to the members (coordinator/modern/). It uses one of two
-      assignors (algorithms): `uniform` or `range`. If the member's assignment has changed, the broker writes
-      the change to disk. It then sends the new assignment in the response.
+    - *Assignment.* The broker assigns partitions to the members (coordinator/modern/) with one of two
+      algorithms: `uniform` or `range`. If the member's assignment has changed, the broker writes the change to
+      disk. It then sends the new assignment in the response.
     - *Regular expressions.* A member can subscribe to all topics whose names match a regular expression. The
-      broker looks for these topics before it responds to the heartbeat that contains a new expression. If a topic
-      is later created or deleted, the broker looks again at the group's next heartbeat. (A Kafka broker can do this
-      some seconds later.) An expression matches only topics that the sender of the heartbeat may describe.
+      broker searches for these topics before it responds to the heartbeat that contains a new expression. If a
+      topic is later created or deleted, the group's next heartbeat starts a new search. (In Kafka, the search
+      may start some seconds later.) An expression matches only topics that the sender of the heartbeat may
+      describe.
     - *Classic members.* If a member joins a group whose members still use the classic protocol, the broker
       converts the group (coordinator/migration/). If the setting `group.consumer.migration.policy` forbids
       this, the heartbeat gets GROUP_ID_NOT_FOUND.

@@ -20,9 +20,9 @@ Behavior: the broker follows these rules:
     - *Fetch sessions.* The first request of a fetch session names all partitions. After that, requests and
       responses contain only partitions that have changed (fetch_sessions.py).
     - *Leader epochs.* If the client sends a wrong leader epoch for a partition, this partition gets an error.
-      The client can also send the epoch of the last record that it has fetched. The log may lack this record,
-      for example after a power failure. If the broker detects this, the partition gets no records.
-      Instead, `diverging_epoch` contains an epoch and its end offset. The client must go back to this offset
+    - *Diverging logs.* The client can also send the leader epoch of the last record that it has fetched. The
+      log may lack this record, for example after a power failure. If the broker detects this, the partition
+      gets no records, and the client must go back to the offset in the field `diverging_epoch`
       (leader_epochs.py).
 Version notes: these versions add the main features:
     - Version 7 adds fetch sessions (KIP-227).

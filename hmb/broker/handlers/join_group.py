@@ -13,9 +13,9 @@ Version notes: the versions differ in these points:
       member id. The member sends a second request with this member id.
     - If a response has no protocol name, for example because of an error, the name is "" in versions 0 to
       6, and null from version 7 on.
-    - Suppose that a static member leads a Stable group, restarts and joins again. If the group can keep its
-      assignment, the member must not compute a new one. In versions 0 to 8, the response therefore makes it
-      a follower. From version 9 on, it stays the leader, and `skip_assignment` is true.
+    - A static member that leads a Stable group can restart and join again. If the group keeps its assignment,
+      the member must not compute a new one. From version 9 on, `skip_assignment` is therefore true in the
+      response. Versions 0 to 8 lack this field, so the response makes the member a follower.
 Left out: nothing. HMB supports the whole API.
 """
 

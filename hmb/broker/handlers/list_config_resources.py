@@ -2,10 +2,10 @@
 
 Versions: 0-1; all use the flexible encoding (KIP-482).
 Permissions: DESCRIBE_CONFIGS on the cluster.
-Behavior: the request contains a list of resource types. If the list is empty, the response contains resources of all
-    types: the topics, the groups for which a client has altered a setting, the client metrics, and the broker. The
-    broker has two types: BROKER for its settings, and BROKER_LOGGER for the levels of its loggers. If the request
-    contains an unknown type, the response contains only the error UNSUPPORTED_VERSION.
+Behavior: the request contains a list of resource types. If the list is empty, the response contains resources
+    of all types: the topics, the groups for which a client has altered a setting, the client metrics, and the
+    broker. The response lists the broker twice: as BROKER (for its settings) and as BROKER_LOGGER (for its log
+    levels). If the request contains an unknown type, the response contains only the error UNSUPPORTED_VERSION.
 Version notes: version 0 lists only client metrics.
 Left out: nothing. HMB supports the whole API.
 """

@@ -113,10 +113,10 @@ def _find(log: Log, timestamp: int, end_offset: int) -> TimestampOffset | None:
 def _segment_starts(log: Log, timestamp: int, count: int) -> list[int]:
     """Return the offsets for a response of version 0: at most `count` offsets, in descending order.
 
-    For a time in ms, the result contains the base offset of each segment whose file was last changed at or before
-    this time. (The function uses the time of the file, because messages of the oldest format have no timestamps.)
-    For -1, the result contains the base offsets of all segments, and the end of the log. For -2, it contains only
-    the log start offset.
+    - If `timestamp` is a time in ms, the result contains the base offset of each segment whose file was last
+      changed at or before this time. (Messages of the oldest format have no timestamps.)
+    - If `timestamp` is -1, the result contains the base offsets of all segments, and the end of the log.
+    - If `timestamp` is -2, the result contains only the log start offset.
     """
     if timestamp == EARLIEST:
         return [log.log_start_offset][:count]

@@ -2,17 +2,19 @@
 
 Versions: 0; in the flexible encoding (KIP-482).
 Permissions: none; every client may send this request.
-Behavior: the broker offers this API only if the setting `client.telemetry.enable` is true. The broker answers by these
-    rules:
-    - *Log.* The broker writes a line with the client's name to its log, and then one line for each metric. The lines
-      have the level INFO.
-    - *Time.* A client must wait one interval after each push. A push before the interval ends gets
+Behavior: the broker offers this API only if the setting `client.telemetry.enable` is true. The broker answers
+    by these rules:
+    - *Log.* The broker writes a line with the client's name to its log, and then one line for each metric. The
+      lines have the level INFO.
+    - *Time.* A client must wait one interval after each push. If it pushes earlier, it gets
       THROTTLING_QUOTA_EXCEEDED. Two kinds of pushes do not have to wait: the first push after a
       GetTelemetrySubscriptions request, and the client's last push.
-    - *Subscription.* Each push contains the subscription id from the response to GetTelemetrySubscriptions. A push with
-      an old subscription id gets UNKNOWN_SUBSCRIPTION_ID. The client then sends GetTelemetrySubscriptions again.
-    - *Content.* A push with an unknown compression codec gets UNSUPPORTED_COMPRESSION_TYPE, and a push of more than
-      `telemetry.max.bytes` bytes gets TELEMETRY_TOO_LARGE. Metrics that the broker cannot decode get INVALID_RECORD.
+    - *Subscription.* Each push contains the subscription id from the response to GetTelemetrySubscriptions. A
+      push with an old subscription id gets UNKNOWN_SUBSCRIPTION_ID. The client then sends
+      GetTelemetrySubscriptions again.
+    - *Content.* A push with an unknown codec gets UNSUPPORTED_COMPRESSION_TYPE, and a push of more than
+      `telemetry.max.bytes` bytes gets TELEMETRY_TOO_LARGE. Metrics that the broker cannot decode get
+      INVALID_RECORD.
 Version notes: none.
 Left out: plug-ins that receive the metrics. Another program can read the metrics in the broker's log.
 """

@@ -2,9 +2,9 @@
 
 Versions: 0; in the flexible encoding (KIP-482).
 Permissions: CLUSTER_ACTION on the cluster.
-Behavior: in Kafka, brokers send this request to each other. HMB has only one broker, which reads its states without a
-    request. HMB supports this request only for tools. If a share-partition has no state, the response contains the
-    error INVALID_REQUEST for this share-partition.
+Behavior: in Kafka, brokers send this request to each other. HMB has only one broker, so only tools send this
+    request to HMB. If the broker stores no state for a share-partition, the response contains the error
+    INVALID_REQUEST for this share-partition.
 Version notes: none. The API has one version.
 Left out: nothing. HMB supports the whole API.
 """

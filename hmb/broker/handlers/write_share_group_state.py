@@ -2,10 +2,10 @@
 
 Versions: 0-1; all use the flexible encoding (KIP-482).
 Permissions: CLUSTER_ACTION on the cluster.
-Behavior: in Kafka, brokers send this request to each other. An HMB cluster has one broker, which changes the states
-    directly. HMB supports the request for tools. If a share-partition has no state, the error is INVALID_REQUEST. If
-    the state epoch in the request is too old, the error is FENCED_STATE_EPOCH. If the leader epoch is too old, the
-    error is FENCED_LEADER_EPOCH. The broker sends the response after the change is on disk.
+Behavior: in Kafka, brokers send this request to each other. HMB has only one broker, so only tools send this
+    request to HMB. The broker sends the response after the changes are on disk. If the broker stores no state
+    for a share-partition, the error is INVALID_REQUEST. If the state epoch in the request is too old, the error
+    is FENCED_STATE_EPOCH. If the leader epoch in the request is too old, the error is FENCED_LEADER_EPOCH.
 Version notes: version 1 adds the number of records whose delivery is complete.
 Left out: nothing. HMB supports the whole API.
 """

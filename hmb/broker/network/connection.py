@@ -38,13 +38,13 @@ class AcceptedConnection:
     The connection has three time limits:
 
     - A read fails if no bytes arrive for `idle` seconds.
-    - A response fails if the client takes too long to read it (sending.py). The thread can check this limit,
-      because each wait of a write ends after STALL seconds.
-    - The server closes a connection whose `deadline` has passed.
+    - Sending a response fails if the client reads the response too slowly (sending.py). The thread checks this
+      limit at least every STALL seconds, because no write waits longer.
+    - The server closes the connection after the time `deadline`.
 
-    Without TLS, the kernel ends reads and writes that wait too long (SO_RCVTIMEO, SO_SNDTIMEO). The method
-    `settimeout` of a Python socket would be slower, because Python would call poll() before each read. With TLS, the
-    connection uses `settimeout`, because OpenSSL makes the system calls.
+    Without TLS, the kernel limits the time of each wait (SO_RCVTIMEO, SO_SNDTIMEO). The method `settimeout` of a
+    Python socket would be slower, because Python would call poll() before each read. With TLS, the connection uses
+    `settimeout`, because OpenSSL makes the system calls.
     """
 
     def __init__(

@@ -1,8 +1,8 @@
 """Gathering: the broker sends the responses to several requests of one connection together.
 
 A client can send several Produce requests before it reads a response. The thread of the connection handles
-these requests one after the other. With acks=all, the thread must sync the records to disk before it
-responds. Without gathering, it would sync after each request.
+these requests one after the other. With acks=all, the thread must sync a request's records to disk before it
+responds. A separate sync for each request would be slow.
 
 With gathering, one sync serves several Produce requests. For each request, the connection's thread appends the
 records to the log, and adds a deferred response to a queue (broker/deferred.py). If another Produce request has
@@ -20,10 +20,12 @@ acks=1 is ready at once. The connection's thread collects up to four ready respo
 one system call. After each system call, the operating system can switch from the broker to the client and back. Fewer
 system calls cause fewer switches.
 
-A limit of more than four ready responses makes a producer slower. With a limit of 64 responses, the client
-waits for a long time and then receives many responses at once. The client and the broker then often wait for
-each other. In a measurement with acks=1, HMB's producer sent 6,285 records/s with a limit of 64, and 16,001
-records/s when the broker sent each response alone.
+The broker sends at most four responses together if they do not have to wait for the disk. With a limit of 64,
+the client would wait long and then receive many responses at once. The client and the broker would often wait
+for each other.
+
+In a measurement with acks=1, HMB's producer sent 6,285 records/s with the limit 64, and 16,001
+records/s with one response at a time.
 
 Ready responses may stay in the queue only if they answer Produce requests. The thread sends all others at
 once. For example, a client sends two Fetch requests, and the second Fetch must wait 500 ms for new records. The

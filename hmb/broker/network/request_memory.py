@@ -22,9 +22,9 @@ exceed the budget.
 For example, a request exceeds the budget of 16 MB, and takes 100 MB. All other requests together take at most
 16 MB, so the total is at most 116 MB.
 
-The last 8 MiB of the memory budget are reserved for requests of at most 1 MiB. By default, a producer sends no
-larger requests (`max.request.size`). So these small requests usually do not wait for clients that send larger
-requests slowly. Only one larger request at a time may take memory from the reserved part.
+The last 8 MiB of the memory budget are reserved for requests of at most 1 MiB. As an exception, one larger
+request at a time may also use this memory. By default, a producer sends no requests above 1 MiB
+(`max.request.size`). So these requests usually do not wait for clients that send larger requests slowly.
 
 A long poll is a Fetch request that waits for new records. A waiting request keeps its memory. If another request needs
 memory, the broker wakes all long polls, and answers them early. Their memory then becomes free.
@@ -176,13 +176,13 @@ class Account:
             self._held += size
 
     def take_values(self, size: int) -> None:
-        """Take `size` bytes from the memory budget for decoded values of the request.
+        """Take `size` bytes from the memory budget for decoded values of a request.
 
-        While all values of the request together take at most FREE_VALUES bytes, take nothing. If too few bytes are
-        free, wait.
+        If all values of the request together need at most FREE_VALUES bytes, take nothing. If the budget
+        has too few free bytes, wait.
 
-        Raises ProtocolError if all values of the request together take more than MAX_VALUES bytes. Raises
-        CloseConnection if the wait takes too long or the broker stops.
+        Raises ProtocolError if all values of the request need more than MAX_VALUES bytes. Raises CloseConnection if the
+        wait takes too long or the broker stops.
         """
         if self._memory is None:
             return

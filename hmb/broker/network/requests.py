@@ -5,8 +5,8 @@ three more things:
 - *It reads ahead.* One system call reads up to READ_BUFFER bytes, which can contain several requests. The
   method `has_next_request` checks without waiting whether another request of the same API has arrived. The
   broker uses this method to send several responses together (gathering.py).
-- *It limits memory.* All requests share a memory budget (request_memory.py). Only requests of more than
-  COUNTED_FRAME bytes take memory from this budget.
+- *It limits memory.* The broker limits the total memory of all requests of more than COUNTED_FRAME bytes
+  (request_memory.py).
 - *It sets deadlines.* A new client must send its first request within a limited time. After the first part of a
   request, the client must send the rest within a limited time.
 
@@ -86,11 +86,10 @@ class Requests:
     def _admit(self, chunk: int) -> None:
         """Set the client's deadline for the next `chunk` bytes of a frame, or keep the present deadline.
 
-        The first frame of a connection already has a deadline. If this frame fits into the read buffer, the method
-        keeps the deadline.
+        If the frame is larger than the read buffer, the method takes `chunk` bytes from the memory budget
+        (request_memory.py), and waits if too few bytes are free. It then sets a new deadline.
 
-        If the frame is larger than the read buffer, the method first takes `chunk` bytes from the memory budget
-        (request_memory.py). It may have to wait for this memory.
+        If the frame fits into the read buffer, the method sets a new deadline, except for a connection's first frame.
         """
         if self.account.frame_size > READ_BUFFER:
             self.deadline = None  # The client has no deadline while the broker waits for memory.

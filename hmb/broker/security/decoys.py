@@ -4,9 +4,9 @@ During a login, the client sees the salt of the credential. The broker computes 
 name and a secret key, so the same name always gets the same salt. A real user also has the same salt in each login. If
 the salt changed between two logins, a client would know that the user does not exist.
 
-The form of a decoy's salt must not show this either. HMB's tools use random bytes as a salt. Kafka's tools use a
-random number in base 36, such as `1x3kq...`. If Kafka's tools created all real users, the salt of a decoy must
-also be a number in base 36.
+A client must not recognize a decoy (a false credential) by its salt. HMB's tools use random bytes as a
+salt. Kafka's tools use a random number in base 36, such as `1x3kq...`. If Kafka's tools created all real users,
+a decoy's salt must also be a number in base 36.
 
 A decoy therefore gets the *shape* of a stored credential. The shape consists of the number of iterations and the
 kind of salt: random bytes of a certain length, or a number in base 36.
@@ -50,10 +50,11 @@ OWN_SHAPE = CredentialShape(scram.SALT_SIZE, scram.DEFAULT_ITERATIONS)  # creden
 
 
 def shapes_of(credentials: Iterable[UserScramCredentialRecord]) -> dict[int, list[CredentialShape]]:
-    """Return, for each SCRAM mechanism, the most frequent shapes of its credentials (at most MAX_SHAPES).
+    """Return the most frequent shapes of the credentials of each SCRAM mechanism, at most MAX_SHAPES each.
 
-    The function assumes that a salt of 20 to 26 digits and small letters is a number in base 36 from Kafka's tools.
-    All these salts get the `salt_size` 0, so that their different lengths do not create many shapes.
+    A shape is the length of a salt (`salt_size`) and a number of iterations. The function assumes that salts of 20
+    to 26 digits and small letters come from Kafka's tools. These salts have random lengths and get the `salt_size`
+    0.
     """
     counts: dict[int, Counter[CredentialShape]] = {}
     for each in credentials:
@@ -69,11 +70,11 @@ def decoy(secret: bytes, mechanism: ScramMechanism, name: str, shapes: Sequence[
     During a login, a client sees the salt and the number of iterations. If these values changed between two logins
     with the same name, the client would know that the user does not exist.
 
-    A *shape* is a number of iterations and the length of a salt. The function uses the user's name to select one of
-    the shapes in `shapes`. A name always gets the same shape if `shapes` does not change.
+    The *shape* of a credential is the length of its salt and its number of iterations. The function uses the user's
+    name to select a shape from the list `shapes`. While the list stays the same, a name always gets the same shape.
 
-    If `shapes` loses a shape between two logins, only the names with this shape get another shape. If `shapes` gains
-    a shape, some names get the new shape, and all other names keep their shape.
+    If a shape is removed from the list, only the names with this shape get another shape. If a shape is added, some
+    names get the added shape. All other names keep their shape.
     """
     key = hmac.digest(secret, f"{mechanism}:{name}".encode(), "sha512")
     shape = max(shapes, key=lambda each: hmac.digest(key, repr(each).encode(), "sha256"))

@@ -32,9 +32,9 @@ class BrokerDescription(NamedTuple):
 class ClusterDescription(NamedTuple):
     """A cluster: its id, its controller and its brokers.
 
-    With KRaft, the controller can be a separate process, which is no broker. `controller_id` is then the id of any
-    broker, because every broker forwards requests to the controller. Old brokers do not return all values. Before
-    Kafka 0.10, `controller_id` is -1. Before Kafka 0.10.1, `cluster_id` is None.
+    With KRaft, the controller can be a separate process, which is no broker. `controller_id` is then the id of one
+    of the brokers, because each broker forwards requests to the controller. With brokers older than Kafka 0.10,
+    `controller_id` is -1. With brokers older than Kafka 0.10.1, `cluster_id` is None.
     """
 
     cluster_id: str | None

@@ -187,18 +187,18 @@ def _timestamps(brokers: Brokers, offsets: Mapping[TopicPartition, int]) -> dict
 def _next_records(
     consumer: SimpleConsumer, wanted: Mapping[TopicPartition, int], found: dict[TopicPartition, int]
 ) -> dict[TopicPartition, int]:
-    """In up to 100 partitions, search for the first record at or after an offset.
+    """Search up to 100 partitions for the first record at or after an offset.
 
     The mapping `wanted` contains, for each partition, the offset at which the search begins. The search ends at a
     record, at an error, or at the end of the log. If the record has a timestamp, the function stores the timestamp
     in the dict `found`.
 
-    Return the partitions in which the search must continue, and the offsets at which it continues. The caller calls
-    the function again until the result is empty.
+    Return the partitions in which the search must continue, and the offsets at which it continues. The caller
+    repeats the call until the result is empty.
 
-    Each call sends one Fetch request, and makes progress in the first partition of the request. If this partition
-    has data, the broker always returns some of the data. The search in this partition therefore ends, or continues
-    at a higher offset.
+    These calls come to an end. Each call sends one Fetch request, and the broker always
+    returns data of the first partition if this partition has data. The search in this partition therefore ends, or
+    continues at a higher offset.
     """
     asked = list(islice(wanted.items(), AT_ONCE))
     fetched = consumer.multifetch(PartitionFetch(*it, offset, FETCH_BYTES) for it, offset in asked)

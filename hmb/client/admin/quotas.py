@@ -1,9 +1,9 @@
 """Contains the methods of `Admin` that set, list and remove quotas (KIP-546).
 
 A quota limits how much an *entity* may use. An entity is a user, a client id, both together, or an IP
-address. The empty name "" stands for all users, client ids or addresses without a quota of their own. For
-example, a quota for this entity limits alice's clients. It applies to each client id separately, unless
-alice has another quota for this client id:
+address. The empty name "" stands for all users, client ids or addresses without a quota of their own. The next
+example is an entity for the user alice. Its quota applies separately to each client id for which alice has no
+other quota:
     ClientQuotaEntity(user="alice", client_id="")
 
 Each quota has a key, such as `producer_byte_rate`. The enum `QuotaKey` contains all keys. The methods need Kafka 2.6.

@@ -17,9 +17,9 @@ uses the same requests.
 Kafka 0.7 had no index of timestamps. A broker knew only when each *segment* (file) of a log was last changed.
 For a given time, it returned the first offsets of the segments that were last changed at or before this time.
 
-For example, segment A was last changed at 10:30, and the next segment B at 11:30. At 12:00, a consumer wanted
-the records of the last hour. For the time 11:00, the broker returned the first offset of A. The consumer
-started there, and skipped older records.
+For example, segment A was last changed at 10:30, and the next segment B at 11:30. A consumer wanted the records
+since 11:00. The broker returned the first offset of A, because B was changed after 11:00. The consumer started
+there, and skipped records from before 11:00.
 
 The method `offsets_before` requests the first offsets of segments. Only version 0 of the ListOffsets request
 returns these offsets, and brokers from Kafka 4.0 on do not support version 0. In later versions, a response
@@ -158,13 +158,15 @@ class SimpleConsumer:
     def offsets_before(self, topic: str, partition: int, time: int, max_offsets: int = 1) -> list[int]:
         """Return at most `max_offsets` offsets of a partition, the greatest offset first.
 
-        A broker that supports version 0 of ListOffsets returns the base offsets of segments whose file was not changed
-        after `time` (ms since 1970). Brokers of Kafka 4.0 or later do not support version 0. The list then begins with
-        the offset of the first record at or after `time`, or with the end of the log if all records are older. If
-        `max_offsets` is above 1, the list also contains the first offset of the log.
-
         If `time` is LATEST (-1), the list begins with the end of the log. If `time` is EARLIEST (-2), the list contains
         only the first offset of the log.
+
+        Any other `time` is in ms since 1970. A broker that supports version 0 of ListOffsets returns the base offsets
+        of segments whose file was not changed after `time`.
+
+        For brokers without version 0 (Kafka 4.0 or later), the list begins with the offset of the first record at or
+        after `time`, or with the end of the log if all records are older. If `max_offsets` is above 1, the list also
+        contains the first offset of the log.
         """
         if max_offsets < 1:
             raise ValueError(f"max_offsets must be 1 or more, not {max_offsets}")

@@ -176,8 +176,8 @@ def _kept(members: list[SubscribedMember], every: set[TopicPartition]) -> Assign
 def _cut_to_quotas(kept: Assignment, count: int) -> None:
     """Remove partitions from each member that keeps more partitions than its quota.
 
-    All members must read the same topics. `count` is the number of partitions in these topics. Each member has the
-    same quota, if this is possible. For example, 3 members read 7 partitions. The member that keeps the most
+    All members must read the same topics. `count` is the number of partitions in these topics. The quotas of any
+    two members differ by at most 1. For example, 3 members read 7 partitions. The member that keeps the most
     partitions then has a quota of 3, and each other member has a quota of 2.
     """
     quota, extra = divmod(count, len(kept))

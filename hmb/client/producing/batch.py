@@ -118,15 +118,15 @@ class PartitionQueue:
 class ProducerBatch:
     """The records of one partition that the producer sends together, as one batch.
 
-    While the batch accepts records, the accumulator's lock guards `records`. Later, only the owner of `queue`
-    changes the batch, and needs no lock. (The owner is the thread that handles the queue's batches.)
+    While the batch accepts records, a thread must hold the accumulator's lock to change `records`. Later, only the
+    thread that handles the batches of `queue` changes the batch. This thread needs no lock, except for `completed`.
 
-    The field `completed` is an exception: `Accumulator.abandon` can set it to True in another thread. So each
-    thread holds the accumulator's lock when it sets `completed`.
+    Each thread must hold the accumulator's lock to set `completed`, because `Accumulator.abandon` can set this
+    field in another thread.
 
-    The owner of `queue` may read `completed` without the lock. After the owner has read False, another thread can
-    set `completed` to True. So `Accumulator.done` and `Accumulator.split` take the lock and read `completed` again
-    before they change the queue.
+    A thread may read `completed` without the lock, but the value can become True directly afterwards. So
+    `Accumulator.done` and `Accumulator.split` take the lock and read `completed` again before they change the
+    queue.
     """
 
     queue: PartitionQueue

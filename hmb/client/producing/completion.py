@@ -197,7 +197,7 @@ class BatchCompletion:
         - An earlier batch of the partition is still in the queue. It may be the missing batch.
         - `batch` has no sequence numbers, because an earlier batch failed. That batch may be missing.
 
-        If the transaction must be aborted, the producer gives `batch` up, so the result is False.
+        If the transaction must be aborted, the result is False, because the producer must not send `batch` again.
         """
         if self._guarantee.abort_reason:
             return False

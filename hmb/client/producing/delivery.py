@@ -174,9 +174,10 @@ class BatchResult:
     def error_of(self, index: int) -> Exception | None:
         """Return the error of the record with this index, or None if the record was delivered.
 
-        Call this method only after the result is complete. A broker rejects a whole batch if one record is invalid. The
-        error of an invalid record contains the broker's reason. The error of a valid record names an invalid record and
-        contains the broker's reason.
+        Call this method only after the result is complete.
+
+        If one record of a batch is invalid, the broker rejects the whole batch. The invalid record's error contains the
+        broker's reason. Each valid record has an error that names an invalid record and contains the broker's reason.
         """
         first, outcome = self.part_of(index)
         if not outcome.record_errors or not isinstance(outcome.error, KafkaError):
@@ -368,13 +369,13 @@ def _ranges(piece: BatchSlice) -> list[Range]:
 
 
 def _failures(piece: BatchSlice) -> Iterator[tuple[int, Failure]]:
-    """Yield `(index, failure)` for each part of a batch in which records of `piece` have failed.
+    """For each failed part of a batch, yield `(index, failure)` if the part contains records of `piece`.
 
-    If the producer has not split the batch, the whole batch is one part. `piece` contains the records that one
-    `send_many` call has added to the batch.
+    `piece` contains the records that one `send_many` call has added to the batch. If the producer has not split the
+    batch, the whole batch is one part.
 
     The number `index` is the position of the part's first record in the original batch. `failure` describes the
-    failed records.
+    failed records of `piece`.
     """
     index, end = piece.first, piece.first + len(piece.rows)
     while index < end:

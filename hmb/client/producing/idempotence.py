@@ -46,16 +46,17 @@ rejected it, or the broker's response is lost. There are four cases:
 - The producer gives up the failed batch A, and knows that the broker has not written A. The broker has not
   written the batches after A either. The later batches get new sequence numbers.
 
-- The producer gives up the failed batch A, but the broker may have written A and batches after A. Batch B
-  is the first batch after A that the broker has certainly rejected. The broker also rejects all later
-  batches. B and these batches get new sequence numbers in a new epoch.
+- The producer gives up the failed batch A, but the broker may have written A and batches after A. Let B be the
+  first later batch that the broker has certainly rejected. The broker also rejects all batches after B. So B
+  and the batches after B get new sequence numbers in a new epoch.
 
   Batches after the failed batch A and before the rejected batch B keep their sequence numbers and their epoch.
   The producer sends them again. The broker drops or rejects each batch that it has already written.
 
+If the producer gives up a batch, later batches that the broker may have written keep their sequence numbers.
+
 For example, the responses to batches 1 and 2 get lost, and the broker rejects batches 3 and 4. The producer
-gives up batch 1 at the end of its `delivery_timeout`. It sends batch 2 again with the old sequence numbers,
-because the broker may have written batch 2. Batches 3 and 4 get new sequence numbers in a new epoch.
+gives up batch 1. It sends batch 2 again with its old numbers. Batches 3 and 4 get numbers in a new epoch.
 
 If a broker knows no batch of a producer in a partition, it accepts any sequence number. Suppose that the
 producer sends its first two batches together, and the first one is lost. The broker would then accept the
@@ -163,14 +164,15 @@ class Idempotence(AtLeastOnce):
         self._producer: ProducerIdAndEpoch | None = None
 
     def producer_id_and_epoch(self, connection: Connection) -> ProducerIdAndEpoch | None:
-        """Return the producer's id and epoch, or None if a broker before Kafka 0.11 cannot assign an id.
+        """Return the producer's id and epoch, or None if the broker is older than Kafka 0.11.
 
         If idempotence is required, the method raises KafkaError instead of returning None. It also raises KafkaError if
         the broker answers with an error.
 
-        The first call requests a producer id. After the last epoch (32767) of an id, the next call requests a new id.
-        If requests are in flight on `connection` at that moment, the method closes the connection and raises
-        ConnectionFailed. The producer then sends the batches again.
+        The first call requests an id. After the last epoch (32767) of this id, the next call requests a new id.
+
+        If requests are in flight on `connection` when a new id is needed, the method closes the connection and raises
+        ConnectionFailed. The producer then sends the batches of these requests again.
         """
         with self._lock:
             if self._producer is None:
@@ -227,13 +229,13 @@ def is_of_current_epoch(batch: ProducerBatch) -> bool:
 def release_sequences(batch: ProducerBatch, after: list[ProducerBatch], guarantee: AtLeastOnce) -> None:
     """Free the sequence numbers of `batch`, because the producer gives up this batch.
 
-    The list `after` contains the partition's batches that were sent after `batch`. The function also frees the
-    numbers of these batches, except those that the broker may have written.
+    The list `after` contains the partition's later batches. The function also frees the
+    numbers of each batch in `after`, unless the broker may have written this batch.
 
-    - If the partition has a newer epoch than `batch`, this epoch stays.
+    - If the partition has a newer epoch than `batch`, the newer epoch stays.
     - If the broker has certainly not written `batch` or any later batch, the next batch begins with the first
       number of `batch`.
-    - Otherwise, a new epoch begins.
+    - Otherwise, the next batch begins a new epoch.
     """
     if batch.numbers is None:
         return

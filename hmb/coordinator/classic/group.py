@@ -165,8 +165,8 @@ class ClassicGroup:
         """Return whether the group accepts a JoinGroup request with this member id.
 
         The group accepts the request if the sender is already a member, or if the group has fewer than
-        `group.max.size` members. While a rebalance waits for JoinGroup requests, this rule ignores each member that
-        has not sent JoinGroup yet.
+        `group.max.size` members. While a rebalance waits for JoinGroup requests, only members that have already sent
+        JoinGroup count as members.
         """
         if self.state.current is GroupState.EMPTY:
             return True

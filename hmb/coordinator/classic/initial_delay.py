@@ -10,9 +10,9 @@ member joins during this wait, the group waits for the delay again.
 The further waits end at the latest when the rebalance timeout of the first member is over. The first wait always takes
 the whole delay, even if the delay is longer than this timeout.
 
-For example, the initial rebalance delay is 3 s, and the rebalance timeout is 10 s. Member A joins an empty group at
-second 0, and B joins at second 2. The first wait ends at second 3. Because B has joined during this wait, the group
-waits again until second 6. No member joins in the second wait, so generation 1 starts at second 6 with A and B.
+For example, the initial rebalance delay is 3 s. Member A joins an empty group at second 0, and B joins at
+second 2. The first wait ends at second 3. Because B has joined during this wait, the group waits again until
+second 6. No member joins in the second wait, so generation 1 starts at second 6 with A and B.
 
 Here is another example with a delay of 3 s and a rebalance timeout of 10 s. A new member joins during each wait
 of the group. The waits end at seconds 3, 6, 9 and 10. The last wait takes only 1 s, because the rebalance timeout

@@ -76,11 +76,13 @@ class ClassicMember:
     def expires_at(self) -> int | None:
         """The time (ms) at which the member's session ends, or None while the session cannot end.
 
-        - Before the session has started, it cannot end.
-        - While a new member waits for its first response, its session can end. The client may have disconnected, and
-          may never come back.
-        - While any other JoinGroup or SyncGroup request of the member waits for its response, the session cannot end,
-          because the group causes this delay.
+        The session cannot end in two cases:
+
+        - The session has not started.
+        - A JoinGroup or SyncGroup request of the member waits for its response. The group causes this delay.
+
+        There is one exception: while a new member waits for its first response, the session can end. The client may
+        have disconnected, and may never come back.
         """
         waits = self.joining is not None or self.syncing is not None
         return None if waits and not self.is_new else self.deadline
@@ -186,11 +188,11 @@ class ClassicMembers:
     def deadline_for_static_members(self, now: int) -> int | None:
         """Return the time (ms) until which the group waits for static members, or None if it need not wait.
 
-        Call this method after the old deadline, and after the removal of the dynamic members that have not sent
-        JoinGroup.
-
         The group waits only if it still has members, and none of them has sent JoinGroup. It then waits for the longest
         rebalance timeout of its members, but at least 1 s.
+
+        Call this method after the deadline for JoinGroup requests has passed. The caller first removes the dynamic
+        members that have not sent JoinGroup.
         """
         if not self.by_id or any(member.joining is not None for member in self):
             return None

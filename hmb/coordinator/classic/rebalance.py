@@ -106,11 +106,12 @@ class Rebalance:
     def _on_join_deadline(self, now: int) -> None:
         """Handle the end of a wait for JoinGroup requests: wait again, or start the next generation.
 
-        - If a member has joined during the initial delay, another wait starts, unless the rebalance timeout is over.
-        - Otherwise, the group removes the dynamic members that have not joined in time. Static members, which have
-          an instance id, stay.
-        - If only static members are left and none of them has joined, the group waits for them until a new deadline.
-          Otherwise, the next generation starts.
+        If a member has joined during the initial delay, and the rebalance timeout is not over, the group waits again.
+        Otherwise:
+
+        1. Remove the dynamic members that have not joined in time. Static members, which have an instance id, stay.
+        2. If only static members are left and none of them has joined, wait for them until a new deadline. If not,
+           start the next generation.
         """
         self._join_deadline = self._initial_delay.extend(now)
         if self._join_deadline is not None:

@@ -100,15 +100,15 @@ def _is_in_topic(struct: type[Struct]) -> bool:
 def _refuse(
     kind: type[Struct], source: Any, version: int, error: tuple[ErrorCode, str], sets: Callable[[type[Struct]], bool]
 ) -> Struct:
-    """Return a response with an error code, or one part of such a response (for example, one topic).
+    """Return a response with an error code, or one part of this response (for example, one topic).
 
     - `kind` is the class of the result, for example `FetchResponse`.
     - `source` is the request, or a part of the request. The function copies names and partition indexes from
       `source` into the result.
     - `error` contains the error code and its text.
-    - `sets` is a function that returns whether the objects of a class get the error code. For example,
-      FETCH_SESSION_ID_NOT_FOUND concerns a whole Fetch response. `sets` returns True for `FetchResponse`, and
-      False for the class of a partition.
+    - The function `sets` returns True for each class whose objects get the error code. For example, the error
+      FETCH_SESSION_ID_NOT_FOUND concerns a whole Fetch response. So `sets(FetchResponse)` is True. For the class of
+      a partition, `sets` returns False.
     """
     fields = fields_of(kind, version)
     values: dict[str, Any] = {name: value for name, value in FAILED_VALUES.items() if name in fields}
@@ -147,14 +147,14 @@ def _identities(fields: Mapping[str, Field], source: Any) -> dict[str, Any]:
 
 
 def _paired(source: Any, item: type[Struct], version: int) -> list[Any] | None:
-    """Return the request's list that has the same kind of names or ids as a list of the response.
+    """Return the list in a request that corresponds to a list in the response.
 
-    If the request has no such list, return None. If this list of the request is null, return an empty list.
+    Two lists correspond if their items identify the same kind of object, such as topics. For example, the list
+    `topic_data` of a Produce request corresponds to the list `responses` of the response.
 
-    `source` is a request, or a part of a request. `item` is the class of the items in the response's list.
+    `source` is the request, or a part of the request. `item` is the class of the items in the response's list.
 
-    For example, each item in the list `responses` of a Produce response contains a topic's name. The request's
-    list `topic_data` contains topic names, so the function returns this list.
+    If `source` has no corresponding list, return None. If the corresponding list is null, return an empty list.
     """
     if not isinstance(source, Struct):
         return None

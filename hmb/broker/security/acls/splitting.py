@@ -16,10 +16,9 @@ The module `refusal` creates the response to the part of the request that the br
 Limits: a test can simulate a fault of a single partition (hmb/testing/faults). The test cannot do this for
 Metadata requests, because these requests name topics, but no partitions.
 
-A test can simulate a fault of one partition in a client's Fetch requests. In a fetch session (KIP-227), a Fetch
-request names only the changed partitions, so the partition with the fault can be missing. While a client has
-such a fault, the broker therefore uses no fetch session with this client. Without a session, the client names
-all its partitions in each request.
+A test can simulate a fault of one partition in the Fetch requests of a client. The broker then uses no fetch
+session (KIP-227) with this client. In a session, a request names only changed partitions, so the partition with
+the fault could be missing. Without a session, each request names all partitions that the client fetches.
 """
 
 from __future__ import annotations
@@ -82,12 +81,12 @@ def split(struct: Struct, context: RequestContext, selects: Selects) -> tuple[An
 def _topics(message: Struct, name: str, field: Field, context: RequestContext) -> list[Any]:
     """Return the topics of a request, or all topics of the broker if the request means all topics.
 
-    The field `name` of `message` contains the list of topics. `field` is the declaration of this field. In most APIs,
-    null instead of a list means all topics. In version 0 of Metadata, an empty list also means all topics.
+    The field `name` of `message` contains the list of topics. `field` is the declaration of this field. In most
+    APIs, null instead of a list means all topics. In version 0 of Metadata, an empty list also means all topics.
 
     In a ConsumerGroupHeartbeat request (KIP-848), null means that the list has not changed, so the function
-    returns an empty list. The function recognizes this request because its list contains topic ids, but no
-    topic names.
+    returns an empty list. The function recognizes this request by the declaration `field`: the items of the list
+    have no topic name.
     """
     items, struct = getattr(message, name), item_struct(field)
     is_all = message.is_for_all_topics(context.version) if isinstance(message, MetadataRequest) else items is None

@@ -68,8 +68,8 @@ class RateWindow:
 
     If the result is negative, the throttle time is 0.
 
-    The *covered time* is the time since the oldest sample began, plus 1 s for each of the 11 samples that has not
-    begun yet. A new client can therefore send many bytes at once.
+    A window starts when its oldest sample begins, and has 11 seconds. The *covered time* is the time since this
+    start, plus 1 s for each second of the window that is still in the future.
 
     In this example, the quota is 1,000 bytes/s, and a client sends three requests:
 
@@ -78,10 +78,11 @@ class RateWindow:
          0.5 s   7,000         15,000          15 s         10.5 s   4.5 s
         12.0 s   1,000          1,000           1 s         10.0 s   0
 
-    At 0.0 s, the first sample has just begun, and ten samples have not begun. The covered time is therefore
+    At 0.0 s, ten seconds of the window are in the future. The covered time is therefore
     0 s + 10 * 1 s = 10.0 s.
 
-    At 12.0 s, the window has forgotten the first sample, because its last value (at 0.5 s) is more than 11 s old.
+    At 12.0 s, the window has forgotten the first sample, because the last value of this sample (at 0.5 s) is more
+    than 11 s old.
 
     Invariant: the list `samples` is sorted by the start of the samples, and the samples do not overlap.
     """
@@ -109,10 +110,10 @@ class RateWindow:
         return max(0, round(time_at_quota - self._covered_ms(now_ms)))
 
     def _covered_ms(self, now_ms: int) -> int:
-        """Return the covered time (ms). The docstring of the class defines this time.
+        """Return the covered time (ms), which the docstring of `RateWindow` defines.
 
-        For a new client, the covered time is 10 s (with 11 samples of 1 s). With a quota of 1,000 bytes/s, this client
-        can therefore send 10,000 bytes at once without a delay.
+        At a client's first request, ten of the 11 samples (1 s each) have not begun, so the covered time is 10 s. With
+        a quota of 1,000 bytes/s, the client can send 10,000 bytes without a delay.
         """
         elapsed = now_ms - self.samples[0].start_ms
         missing = self.size.samples - 1 - elapsed // self.size.sample_ms
