@@ -1,6 +1,6 @@
 """The settings of Sphinx, which builds the pages of the documentation.
 
-`make docs` builds the pages from the code of this checkout, without network access.
+`make docs` builds the pages from the code in this repository, without network access.
 """
 
 import sys

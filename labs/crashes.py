@@ -13,12 +13,11 @@ class Crash(BaseException):
 
 
 def crashing(answer: ModuleType, number: int, call: Callable[[], object]) -> bool:
-    """Simulate a crash of a student's function, and return whether the function has crashed.
+    """Run the function `call`, and return whether a simulated crash has stopped it.
 
-    The function `call` executes code of the module `answer`. If it executes more than `number` lines of this
-    module, a simulated crash stops it after `number` lines, and the result is True.
-
-    If `call` executes at most `number` lines, it ends normally, and the result is False.
+    `call` executes code of the student's module `answer`. If it executes at most `number` lines of this module, it
+    ends normally, and the result is False. Otherwise, a simulated crash stops `call` after `number` lines, and the
+    result is True.
     """
     left = number
 

@@ -67,8 +67,8 @@ class ReplicatedPartition:
     acks: str
     replicas: Sequence[str] = "ABC"
     logs: dict[str, list[Stored]] = field(default_factory=dict)
-    # The value of a follower is the number of a step: the last step in which the follower fetched all missing records.
-    # The value of the leader is the number of the current step.
+    # `caught_up_at` maps each follower to the number of the last step in which the follower fetched all missing
+    # records. It maps the leader to the number of the current step.
     caught_up_at: dict[str, int] = field(default_factory=dict)
     acknowledged: list[str] = field(default_factory=list)
     history: list[Snapshot] = field(default_factory=list)
@@ -79,8 +79,8 @@ class ReplicatedPartition:
         self.live, self.isr = set(self.replicas), list(self.replicas)
         self.leader: str | None = self.replicas[0]
         self.epoch, self.high_watermark = 0, 0
-        # For each replica, the length of its log (in records) that the leader knows. A new leader does not know the
-        # followers' logs, so it begins with 0. Each fetch updates the follower's number.
+        # The leader stores the number of records in each replica's log. A new leader does not know the followers' logs,
+        # so it stores 0 for each follower. Each fetch updates the follower's number.
         self._known_ends = dict.fromkeys(self.replicas, 0)
         self._waiting: list[tuple[int, str]] = []  # the offset and value of each record that is not acknowledged yet
         self._note("start")

@@ -7,7 +7,7 @@ becomes a link. The left column shows a citation, and the right column shows whe
     Kafka 0.7 design              the 0.7 design page in the bibliography
     Hailstorm paper               the paper in the bibliography
 
-Citations in code, in headings and in existing links do not become links. A page does not link to itself.
+A citation in code, in a heading or inside another link does not become a link. No page links to itself.
 
 The directive `kips` shows a list of all Kafka Improvement Proposals (KIPs) that the documentation links to.
 """

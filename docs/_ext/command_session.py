@@ -14,9 +14,9 @@ A comment after a command, such as `# exit code 3`, names the expected exit code
 code is 0. If a command ends with another exit code, the build fails. A command line that ends with `&` continues in the
 background, and the page shows the first output of the command.
 
-The commands in the source of a page use the ports 9092 to 9095. During a build, another program could be using
-these ports. Each page therefore gets four free ports. Before the directive runs a command, it replaces each of
-the ports 9092 to 9095 in the command by one of the free ports, for example 9500 to 9503.
+The commands of a page use the ports 9092 to 9095. Another program could be using one of these ports during a
+build. The directive `session` therefore finds four free ports for each page, for example 9500 to 9503. It runs
+the commands with port 9500 instead of 9092, with 9501 instead of 9093, and so on.
 
 The free ports and the path of the temporary directory differ in each build. Before a page shows the output of a
 command, the directive replaces the free ports in the output by 9092 to 9095. It also removes the path of the
@@ -92,7 +92,10 @@ class CommandSession:
         self._broker: subprocess.Popen[bytes] | None = None
 
     def start_broker(self) -> None:
-        """Start the broker of the page, unless it runs already. Raises CommandFailed if the broker does not start."""
+        """Start a broker for the page's commands, unless this broker already runs.
+
+        Raises CommandFailed if the broker does not start.
+        """
         if self._broker is None:
             self._broker, output = self._start("hmb broker --data-dir hmb-data")
             if not output.startswith("listening"):

@@ -97,7 +97,9 @@ class Extent(NamedTuple):
 class Drawing:
     """A picture of boxes, arrows and texts, which becomes one `<svg>` element.
 
-    `width` and `height` are the size of the canvas in pixels. A page does not show the empty edges of the canvas.
+    `width` and `height` are the size of the canvas in pixels. A page shows only the part of the canvas with shapes
+    or texts.
+
     `alternative` is the text alternative: a description for readers who cannot see the drawing.
     """
 
@@ -149,7 +151,7 @@ class Drawing:
         height: float = 34,
         dashed: bool = False,
     ) -> list[Box]:
-        """Draw boxes of equal size side by side, such as the records of a log. Return the boxes."""
+        """Draw a row of boxes of equal size, for example one box for each record of a log. Return the boxes."""
         of_each = [tones] * len(labels) if isinstance(tones, str) else tones
         return [
             self.box(x + number * width, y, width, height, str(label), tone=tone, dashed=dashed)

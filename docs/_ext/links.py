@@ -14,7 +14,7 @@ The file `links.txt` (beside `conf.py`) contains a date for each link to another
 all these links, and writes the file. The date is the last day on which the linked site answered. If the site has never
 answered, the date is the day on which `make links` first tried to open the link.
 
-If `links.txt` does not contain a link yet, the table of links shows the day of the build as the link's date.
+If `links.txt` has no line for a link, the table of links shows the day of the build as this link's date.
 """
 
 from __future__ import annotations
@@ -192,11 +192,12 @@ def finish(app: Sphinx, error: Exception | None) -> None:
 def store(path: Path, results: Iterable[dict[str, Any]]) -> None:
     """Write `links.txt` from the results of `linkcheck`, the builder of Sphinx that opens all links.
 
-    The file `links.txt` contains a line for each link to another site. If the link works, the line gets the
-    current date and the state `answered`. If the link fails, the old line stays.
+    Each link to another site has a line in `links.txt`:
 
-    A failing link without an old line gets a new line with the current date and the state `listed`, because the
-    linked site has never answered.
+    - If the link works, the line gets the current date and the state `answered`.
+    - If the link fails, the old line stays.
+    - A failing link without an old line gets a line with the current date and the state `listed`, because the site
+      has never answered.
     """
     known, entries = read_entries(path), {}
     for result in results:

@@ -1,7 +1,7 @@
 """The directive `meanings` shows a table of options. A dictionary in the code contains the meaning of each option.
 
-The argument of the directive names a module and a dictionary. For example, a page contains these lines to show the
-options of HMB's data source for Spark:
+The argument of the directive `meanings` names a module and one of its dictionaries. For example, the next lines
+show a table of the options of HMB's data source for Spark:
 ```{meanings} hmb.spark.option_names:SOURCE_OPTIONS
 ```
 """

@@ -1,6 +1,6 @@
 """Shows the numbers from the result files of benchmarks on a page, as tables and charts.
 
-A page uses the three directives of this module as in these examples:
+These blocks show two benchmarks as tables, a third as charts, and results of a thesis:
     ```{measured} thesis
     ```
     ```{measured} clients-20261121-215731.json
@@ -58,8 +58,8 @@ class Results(SphinxDirective, ABC):
     required_arguments = 1
 
     def run(self) -> list[nodes.Node]:
-        # Each build of the documentation must show the newest results. Sphinx treats a dependency on a folder as
-        # changed in every build, so it builds the page again.
+        # Each build of the documentation must show the newest results. If a page depends on a folder, Sphinx builds the
+        # page in every build, even if nothing has changed.
         self.env.note_dependency(str(RESULTS))
         path = self._path(self.arguments[0])
         if path is None:
@@ -83,7 +83,7 @@ class Results(SphinxDirective, ABC):
 
     @abstractmethod
     def shown(self, view: SuiteReport, samples: Sequence[Sample]) -> Sequence[nodes.Node]:
-        """Return the tables or the charts that show the results (`samples`) of one benchmark on the page."""
+        """Return tables or charts that show `samples`, the results of one benchmark."""
 
 
 class Measured(Results):

@@ -1,6 +1,6 @@
 """The directive `permissions` shows a table of the permissions that a client needs for each API.
 
-The directive makes its table from the rules in the broker's code, so it needs no argument:
+The directive `permissions` shows all permission rules from the broker's code, so it needs no argument:
     ```{permissions}
     ```
 """

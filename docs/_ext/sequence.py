@@ -99,7 +99,7 @@ class Sequence:
         self._open.setdefault(self._numbers[lane], len(self._rows) - 1)
 
     def end_wait(self, lane: str) -> None:
-        """End the bar that shows the wait of the participant named `lane`.
+        """End the bar that shows how long the participant named `lane` waits.
 
         The bar ends at the newest message or note. If the participant does not wait, do nothing.
         """
@@ -110,7 +110,8 @@ class Sequence:
     def drawing(self, about: str) -> Drawing:
         """Return the picture. Raises DrawingError if a text does not fit into the picture.
 
-        The text alternative, a description for readers who cannot see the picture, begins with the sentence `about`.
+        The string `about` becomes the first sentence of the text alternative: a description for readers who cannot see
+        the picture.
         """
         box = self._gap - 2 * MARGIN
         width = 2 * MARGIN + box + self._gap * (len(self._lanes) - 1)
@@ -154,7 +155,7 @@ class Sequence:
         return left, left + wide
 
     def _draw_line(self, picture: Drawing, number: int, x: float, xs: list[float], bottom: float) -> None:
-        """Draw the vertical line of a lane. Where a text is on the line, leave a gap."""
+        """Draw a participant's vertical line. The line has a gap wherever a text crosses it."""
         start = MARGIN + HEADER
         for index, row in enumerate(self._rows):
             left, right = self._span(row, xs)

@@ -61,9 +61,10 @@ def batches_of(segment: Segment) -> list[tuple[int, Batch]]:
 
 
 def checked_search(segment: Segment, offset: int) -> tuple[Search, int]:
-    """Search the offset index of a segment. Return the steps, and the position at which the scan of the log begins.
+    """Return the steps of a search in an offset index, and the position where the scan of the log begins.
 
-    The steps come from the command `hmb index-inspect`. Raises AssertionError if the broker finds another position.
+    The function searches like `hmb index-inspect`. Raises AssertionError if the broker's own search finds another
+    position.
     """
     found = search(segment.offset_index.path, offset)
     position = found.entry[1] if found.entry else 0

@@ -16,9 +16,11 @@ browser without JavaScript. In a browser with JavaScript, the script `_static/st
 and adds the buttons "back" and "next". When the steps have the keyboard focus, the left and the right arrow key work
 like these buttons.
 
-Each caption is clear without the other captions. Each drawing has a text alternative: a description for
-readers who cannot see the drawing (drawing.py). All drawings of a process have the same size, so the
-rest of the page does not move when the reader goes to the next step.
+Each caption of a step is clear without the other captions. Each drawing has a text alternative: a description
+for readers who cannot see the drawing (drawing.py).
+
+All steps have drawings of the same size, so the rest of the page does not move when a reader goes to the next
+step.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The base class of directives that show a variable as a table.
 
-The argument of each of these directives has the form `module:variable`: the name of a module, a colon, and the name of
-a variable in this module.
+A directive of the class `TableDirective` has one argument of the form `module:variable`: the name of a module,
+a colon, and the name of a variable in this module.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ class TableDirective(SphinxDirective):
     required_arguments = 1
 
     def table(self) -> tuple[Any, str]:
-        """Return the table that the directive's argument names, and the path of the module with the table."""
+        """Return the table named in the directive's argument, and the path of the table's module."""
         module_name, _, name = self.arguments[0].partition(":")
         module = import_module(module_name)
         assert module.__file__ is not None

@@ -1,4 +1,4 @@
-"""Records calls of HMB's functions during a real run. A drawing can then show these calls.
+"""Observes the calls of HMB's functions during a real run, so that a drawing can show these calls.
 
 To draw the calls of some functions of HMB, a program creates a `Watched` for each function. It then runs HMB
 inside `with traced(watched)`, which records the calls. Finally, `add_calls` adds the recorded calls to the drawing
@@ -14,9 +14,9 @@ inside `with traced(watched)`, which records the calls. Finally, `add_calls` add
 Each participant of the drawing has a *lane*, a vertical line. A call becomes an arrow from the lane of the calling
 function to the lane of the called function.
 
-To make a drawing, a program imports from HMB all functions whose calls the drawing shows. If somebody renames
-one of these functions, the import fails, and Sphinx cannot build the page. A drawing therefore never shows a
-function that no longer exists.
+A drawing shows calls of HMB's functions. The program that makes the drawing imports these functions. If
+somebody renames one of the functions, the import fails, and Sphinx cannot build the page. A drawing therefore
+never shows a function that no longer exists.
 """
 
 from __future__ import annotations
@@ -42,16 +42,16 @@ PATIENCE = 60.0  # seconds, the maximum time that `wait_for_calls` waits for the
 class Watched(NamedTuple):
     """A function whose calls are recorded, and the way in which a drawing shows these calls.
 
-    In the drawing, each participant has a lane: a vertical line. For example, a broker or a log is a participant. A
-    call is an arrow from the caller's lane to the lane of the called function.
+    In the drawing, each participant (such as a broker or a log) has a vertical line: its lane. A call is an arrow
+    from the caller's lane to the lane of the called function.
 
     - `lane` is the name of the participant to which the function belongs. If `lane` is empty, the drawing does not
       show the call.
     - `text` is the text of the arrow.
-    - `caller` is used only if no recorded function makes the call. It is the name of the participant at whose lane
-      the arrow begins, for example "producer".
-    - `reply` is the text of a second arrow, which points back to the caller's lane. This arrow shows the return of
-      the function. If `reply` is empty, the drawing has no second arrow.
+    - `caller` is the name of the participant that makes the call, for example "producer". The drawing uses this
+      field only if no recorded function makes the call.
+    - `reply` is the text of a second arrow, which shows the return to the caller. If `reply` is empty, the drawing
+      has no second arrow.
     - `waits` is true if a bar on the caller's lane shows the time from the call to the return.
     """
 
@@ -83,7 +83,7 @@ class Event(NamedTuple):
 
 @contextmanager
 def traced(watched: Iterable[Watched]) -> Iterator[list[Event]]:
-    """Record the calls of `watched` functions in this thread and in threads started in the `with` block."""
+    """Record calls of `watched` functions by this thread, and by threads that start in the `with` block."""
     by_code = {inspect.unwrap(each.function).__code__: each for each in watched}
     events: list[Event] = []
 

@@ -11,7 +11,7 @@ table: dict[tuple[str, int], float] = {}
 
 
 def temperature(record: ConsumerRecord) -> tuple[str, int, float] | None:
-    """Return the city, the time (ms) and the temperature of an event of kind "hour". Return None for other events."""
+    """Return a record's city, time (ms) and temperature. Return None if the field `kind` is not "hour"."""
     event = json.loads(record.value)
     return (event["city"], record.timestamp, event["temperature_f"]) if event["kind"] == "hour" else None
 

@@ -15,10 +15,10 @@ MEAN = Mean()
 
 
 def counted_mean(item: Any, states: Any) -> list[tuple[str, tuple[int, float]]]:
-    """Return the city of the tuple `item`, the number of its temperatures so far, and their mean.
+    """Return the city of the tuple `item`, the number of the city's temperatures so far, and their mean.
 
-    The bolt `warmest` keeps the newest mean of each city. The newest mean was computed from the most
-    temperatures. So the bolt uses the number of temperatures as a version number.
+    Each new temperature of a city increases this number. The bolt `warmest` receives the results, and uses
+    the number as a version: for each city, it keeps the mean with the greatest number.
     """
     state = states[item[0]]
     _, count = state

@@ -20,7 +20,7 @@ from hmb.storage.config import LogConfig
 from hmb.storage.log import Log
 from hmb.units import DAY_MS
 
-# A segment is a list of batches, and a batch is a list of pairs (key, value). None deletes the key.
+# A segment is a list of batches, and a batch is a list of pairs (key, value). The value None deletes the key.
 Batches = list[list[tuple[str, str | None]]]
 SEGMENTS: list[Batches] = [
     [[("ada", "Main"), ("bob", "Oak")], [("ada", "Elm"), ("eve", "Low")]],

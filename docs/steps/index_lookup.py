@@ -86,7 +86,7 @@ def draw_segments(drawing: Drawing, found: Found, *, is_chosen: bool) -> None:
 
 
 def draw_index(drawing: Drawing, found: Found, tones: list[Tone]) -> None:
-    """Draw the entries of the offset index, each in its color (its tone)."""
+    """Draw the entries of the offset index. The list `tones` contains their colors."""
     for number, ((offset, position), tone) in enumerate(zip(found.entries, tones, strict=True)):
         drawing.box(LEFT + 86 * number, 122, 80, 46, str(offset), str(position), tone=tone)
 

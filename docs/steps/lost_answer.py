@@ -4,8 +4,8 @@ When the response of a Produce request is lost, the producer sends the request a
 duplicate in the log.
 
 The network is simulated, but the logs are real logs of HMB. The tuple `SENT` contains the requests of an
-idempotent producer. The tuple `WITHOUT_IDS` contains the requests of a producer without idempotence. For each
-request, the field `fate` says whether the network loses the request, its response, or nothing.
+idempotent producer. The tuple `WITHOUT_IDS` contains the requests of a producer without idempotence. The
+field `fate` of a request is "arrives", "request lost" or "response lost".
 """
 
 from __future__ import annotations
@@ -167,7 +167,7 @@ def draw_log(drawing: Drawing, outcome: Outcome) -> None:
 
 
 def draw_memory(drawing: Drawing, sent: Sent, outcome: Outcome) -> None:
-    """Draw the producer's batches that the log remembers. A batch with the sequence number of the request is violet."""
+    """Draw the sequence numbers that the log stores to detect duplicates. The request's number is violet."""
     if sent.producer_id == NO_ID:
         drawing.text(10, 250, "the log remembers no batch without a producer id", anchor="start", size=13)
         return

@@ -147,13 +147,13 @@ def test_waiting_costs_nothing(answer):
 
 
 def interrupted(answer, first, second, step):
-    """Call `first`, pause it at the step with the number `step`, and call `second` in another thread.
+    """Call `first`, pause it at step number `step`, and call `second` in another thread.
 
-    A step is one instruction of the answer's code. The pause ends when `second` has returned, or after 10 ms. The
-    limit is necessary because `second` can wait for a lock that `first` has taken.
+    A step is one instruction of the answer's code. The pause ends when `second` has returned, or after 10 ms.
+    If `second` waits for a lock that `first` holds, only the limit of 10 ms ends the pause.
 
-    Return a list with the results of both calls. If a call raises an exception, its result is this exception.
-    Return None if `first` has fewer than `step` steps.
+    Return a list with two items: for each call, its result or its exception. Return None if `first` has fewer
+    than `step` steps.
     """
     results, steps = [None, None], 0
 
@@ -297,10 +297,11 @@ def publish_objects(topic, count):
 
 
 def check_kept(topic, references, right, case):
-    """Check that the topic keeps the expected number of messages, and no more.
+    """Check that the topic keeps the expected number of messages.
 
-    The method `topic.retained()` must return the number `right`. The list `references` contains weak references to
-    messages. The number of these messages in memory must not be greater than the number `right`.
+    The method `topic.retained()` must return the expected number, `right`. At most `right` messages may still
+    be in memory. The list `references` contains weak references, which show whether Python has deleted the
+    messages.
     """
     found = topic.retained()
     assert found == right, f"{case}: retained() is {found!r} (right: {right})"

@@ -16,7 +16,10 @@ class Queue:
         self.jobs.append(job)
 
     def take(self, now):
-        """Deliver the oldest job that no worker has: return (receipt, job), or None if no such job exists."""
+        """Return (receipt, job) for the oldest free job, or None if no job is free.
+
+        A receipt identifies one delivery.
+        """
         return (0, self.jobs.pop(0)) if self.jobs else None
 
     def done(self, receipt):

@@ -178,7 +178,7 @@ def check_order(answer, rng, order, allowed):
 
 
 def test_commit_before(answer, rng):
-    """If `consume` commits before it processes, a crash may lose records, but never repeats a record."""
+    """If `consume` commits each record before processing it, a crash may lose records, but repeats none."""
     check_order(answer, rng, "before", ["lost"])
 
 

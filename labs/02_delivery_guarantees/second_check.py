@@ -7,7 +7,7 @@ MESSAGES = [f"message {number}" for number in range(8)]
 
 
 def receive(receiver, numbers):
-    """Let the receiver take the messages with the numbers `numbers`. Return its acknowledgements."""
+    """Give the receiver one message for each number in `numbers`, and return all acknowledgements."""
     return [receiver.receive(number, f"message {number}") for number in numbers]
 
 

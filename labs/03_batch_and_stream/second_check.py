@@ -72,7 +72,7 @@ def test_users(answer, rng):
 def test_closing(answer, rng):
     """`close` removes all final sessions, and returns them. All other sessions stay open.
 
-    A session is final if it can get no more clicks after the call of `close`.
+    A session is final if no click with a time of `watermark` or later can belong to it.
     """
     for times, watermark, count in (([100], 130, 0), ([100], 131, 1), ([100, 120, 200], 151, 1), ([100], 90, 0)):
         sessions = answer.Sessions(30)

@@ -18,9 +18,9 @@ class Sessions:
         return []
 
     def close(self, watermark):
-        """Remove and return the sessions that cannot get another click.
+        """Remove and return the sessions to which no click at or after the time `watermark` can belong.
 
-        After this call, the time of each new click is at least `watermark`. The result is a sorted list of tuples
-        (first time, last time, number of clicks, user).
+        After this call, no new click is earlier. The result is a sorted list of tuples (first time, last time,
+        number of clicks, user).
         """
         return []

@@ -10,12 +10,15 @@ def window_of(time, size):
 
 
 def batch_view(log, end):
-    """Return the counts of the first `end` clicks: a dictionary that maps (page, window) to the number of clicks."""
+    """Return a dictionary that maps (page, window) to the number of clicks at offsets below `end`.
+
+    A window lasts 60 seconds.
+    """
     return {}
 
 
 class SpeedView:
-    """The counts of the clicks that the newest batch view does not contain."""
+    """The counts of the clicks that are too new for the current batch view."""
 
     def __init__(self, begin):
         self.counts = {}

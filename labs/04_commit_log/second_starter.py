@@ -12,7 +12,10 @@ class TimeIndex:
         self.entries = []
 
     def add(self, offset, timestamp):
-        """The log calls this method for each record that it appends. Add an entry for every `interval`-th record."""
+        """Index the next record: after every `interval` records, add one entry.
+
+        The log calls this method for each record.
+        """
 
     def find(self, records, time):
         """Return the offset of the first record whose timestamp is `time` or later.

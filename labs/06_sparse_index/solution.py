@@ -12,8 +12,8 @@ def read_index(data, base_offset):
 
 
 def lookup(entries, offset):
-    # Each entry is a pair (offset, position). In each step of the loop, `entries[:low]` have offsets up to `offset`
-    # (included), and `entries[high:]` have greater offsets.
+    # Each entry is a pair (offset, position). During the loop, all offsets in `entries[:low]` are at or below the
+    # wanted offset, and all in `entries[high:]` are above it.
     low, high = 0, len(entries)
     while low < high:
         middle = (low + high) // 2

@@ -83,7 +83,7 @@ def test_waiting_takes_no_processor(answer):
 
 
 def test_time_limits(answer):
-    """`put` and `get` raise TimeoutError and change nothing if they still wait after `timeout` seconds."""
+    """If `put` or `get` has waited for `timeout` seconds, it raises TimeoutError and changes nothing."""
     channel = answer.Channel(1)
     for name, call in (("get", lambda: channel.get(timeout=0.2)), ("put", lambda: channel.put("late", timeout=0.2))):
         if name == "put":

@@ -84,7 +84,7 @@ def test_fairness(answer):
 
 
 def test_backpressure(answer):
-    """`put(connection, request)` blocks while `limit` requests of this connection are waiting.
+    """`put(connection, request)` blocks while the number of the connection's waiting requests is `limit`.
 
     A request is waiting until `take` returns it. Requests of other connections do not count.
     """

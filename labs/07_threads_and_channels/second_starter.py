@@ -15,7 +15,7 @@ class Requests:
         self.changed = threading.Condition()
 
     def put(self, connection, request):
-        """Add a request. If the connection already has `limit` waiting requests, block until `take` returns one."""
+        """Add a request. Before that, block while the number of the connection's waiting requests is `limit`."""
         with self.changed:
             self.requests.append((connection, request))
             self.changed.notify_all()
@@ -30,7 +30,7 @@ class Requests:
             return self.requests.pop(0)
 
     def done(self, connection):
-        """Mark the request that `take` returned for this connection as handled.
+        """Record that this connection no longer has a request in progress.
 
-        `take` returns the next request of the connection only after this call.
+        `take` returns the connection's next request only after this call.
         """

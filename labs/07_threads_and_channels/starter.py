@@ -30,7 +30,7 @@ class Channel:
 def run_stage(requests, handle, handlers, capacity):
     """Call `handle` for each request, and return the responses in the order of the requests.
 
-    The number of threads that call `handle` is `handlers`. A channel passes the requests to these threads. The
-    channel contains at most `capacity` requests.
+    The number `handlers` is the count of the threads that call `handle`. A channel with room for `capacity`
+    requests passes the requests to these threads.
     """
     return [handle(request) for request in requests]

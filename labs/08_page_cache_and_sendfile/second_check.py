@@ -66,9 +66,10 @@ def write(response, connection, case):
 
 
 def send(answer, data, parts, count, case, step):
-    """Send a response of `count` bytes to a receiver that reads `step` bytes after each call of `write`.
+    """Send a response of `count` bytes, and return the bytes that arrive.
 
-    Return the bytes that arrive. The check fails if more than `count` bytes arrive.
+    After each call of `Response.write`, the receiver reads up to `step` bytes. The check fails if more than
+    `count` bytes arrive.
     """
     pair, response, is_complete = Pair(), answer.Response(data[1], list(parts)), False
     while not is_complete and len(pair.arrived) <= count:

@@ -23,9 +23,9 @@ def test_keys(answer, rng):
 
 
 def test_sticky(answer):
-    """`place` puts records without a key into one partition until they have at least `batch_size` bytes together.
+    """`place` puts records without a key into one partition, and adds up their sizes.
 
-    The next record without a key then goes to the next partition.
+    When the sum is at least `batch_size`, the next record without a key goes to the next partition.
     """
     for sizes, partitions, expected in (
         ([10, 10, 10], 3, [0, 0, 0]),
@@ -85,14 +85,14 @@ def test_batches(answer, rng):
 
 
 def test_choice(answer, rng):
-    """`choose(waiting, number)` returns the partition whose ticket wins.
+    """`choose(waiting, number)` returns the partition whose ticket wins in a lottery.
 
-    `waiting[p]` batches wait for partition p, so this partition gets `max(waiting) - waiting[p] + 1` tickets. If
-    `waiting` is `[2, 0, 1]`, ticket 0 belongs to partition 0, the tickets 1 to 3 belong to partition 1, and the
-    tickets 4 and 5 belong to partition 2.
+    Fewer waiting batches mean more tickets. Partition p has `waiting[p]` waiting batches, and gets
+    `max(waiting) - waiting[p] + 1` tickets. If `waiting` is `[2, 0, 1]`, partition 0 gets ticket 0, partition 1
+    gets tickets 1 to 3, and partition 2 gets tickets 4 and 5.
 
-    The random number `number` selects one of the 6 tickets: ticket `number % 6`. If `number` is 8, ticket 2 wins,
-    and `choose` returns 1.
+    The random number `number` selects one of these 6 tickets: ticket `number % 6` wins. If `number` is 8,
+    ticket 2 wins, and `choose` returns 1.
     """
     for waiting, tickets in (([0, 0], [1, 1]), ([0, 3], [4, 1]), ([2, 0, 1], [1, 3, 2]), ([5], [1])):
         expected = [partition for partition, count in enumerate(tickets) for _ in range(count)]

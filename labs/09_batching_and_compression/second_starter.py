@@ -10,7 +10,7 @@ def place(records, partitions, batch_size, hash_of):
 
 
 def count_batches(records, places, batch_size):
-    """Return how many batches the producer sends. `places` contains the partition of each record."""
+    """Return how many batches the producer sends. Record `records[i]` goes to partition `places[i]`."""
     return len(records)
 
 

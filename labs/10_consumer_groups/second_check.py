@@ -33,7 +33,7 @@ def owners(assignment, number):
 
 
 def calls(answer, rng):
-    """Call `next_round` for each case. Yield both arguments, the result, and a text that describes the call."""
+    """Call `next_round` for each case. Yield `owned`, `target`, the result, and the call as a text."""
     for owned, target in cases(rng):
         found = answer.next_round(copy.deepcopy(owned), copy.deepcopy(target))
         case = f"next_round({owned}, {target})"
@@ -53,9 +53,9 @@ def test_one_owner(answer, rng):
 
 
 def test_nothing_stops(answer, rng):
-    """In a round, a consumer keeps each of its partitions that `target` also assigns to it.
+    """`next_round` lets a consumer keep a partition if the consumer also owns this partition in `target`.
 
-    It gives up all its other partitions in this round.
+    The consumer gives up all its other partitions in this round.
     """
     for owned, target, found, case in calls(answer, rng):
         for name, numbers in target.items():

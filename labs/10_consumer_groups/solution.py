@@ -14,8 +14,8 @@ def assign_range(partitions, consumers):
 def assign_sticky(previous, partitions, consumers):
     owned = {name: previous.get(name, []) for name in sorted(consumers)}
     each, rest = divmod(partitions, len(owned))
-    # Each consumer gets at least `each` partitions, and the first `rest` consumers of `by_size` get one partition more.
-    # Consumers that already own the most partitions come first, so that few partitions get a new owner.
+    # If the partitions cannot be divided evenly, some consumers get one partition more than others. These consumers
+    # come first in `by_size`: they already own the most partitions, so fewer partitions get a new owner.
     by_size = sorted(owned, key=lambda name: (-len(owned[name]), name))
     quota = {name: each + (number < rest) for number, name in enumerate(by_size)}
     kept = {name: sorted(owned[name])[: quota[name]] for name in owned}

@@ -86,7 +86,7 @@ def partition_after(answer, acks, seed):
 
 
 def test_all_loses_nothing(answer, rng):
-    """None of 300 random runs with crashes and acks=all loses an acknowledged record."""
+    """With acks=all, 300 random runs with crashes lose no acknowledged record."""
     for _ in range(300):
         seed = rng.randrange(10**6)
         partition = partition_after(answer, "all", seed)

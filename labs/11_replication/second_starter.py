@@ -27,10 +27,10 @@ def end_of_epoch(starts, log_end, epoch):
 def truncation_point(starts, log_end, ask):
     """Return the offset at which a follower cuts its log: it deletes all records at and above this offset.
 
-    The list `starts` contains a pair for each epoch of the follower's log: the epoch, and the offset of its
-    first record. The number `log_end` is the offset after the last record of this log.
+    The list `starts` contains a pair (epoch, offset of its first record) for each epoch of the follower's log.
+    The number `log_end` is the offset after the last record of this log.
 
-    The function `ask(epoch)` returns the result of `end_of_epoch` for the leader's log: a pair, or None. For
-    example, `(2, 7)` means that the leader's last record of epoch 2 has offset 6.
+    The function `ask(epoch)` returns the result of `end_of_epoch` for the leader's log: a pair, or None. In the
+    pair `(2, 7)`, the number 7 is the offset after the leader's last record of epoch 2.
     """
     return log_end

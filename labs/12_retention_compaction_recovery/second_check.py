@@ -96,11 +96,11 @@ def test_a_small_map(answer, rng):
 
 
 def test_the_clean_part(answer, rng):
-    """`clean` removes old records from the whole log, including the part below the offset `checkpoint`.
+    """`clean` removes old records from the whole log, including records at offsets below `checkpoint`.
 
-    From the records at and above `checkpoint`, it first stores the last offset of each key in a map. It then
-    removes a record if the map contains a greater offset for the same key. For example, if the map contains
-    offset 7 for the key `tea`, `clean` removes all records with this key at offsets below 7.
+    `clean` reads the records from offset `checkpoint` on, and stores the greatest offset of each key in a map.
+    A record is old if the map contains a greater offset for its key. For example, if the map contains offset 7
+    for the key `tea`, `clean` removes all records with this key at offsets below 7.
     """
     log = [(0, b"a", b"1"), (1, b"b", b"1"), (2, b"c", b"1"), (3, b"a", b"2"), (4, b"b", b"2")]
     for checkpoint, size in ((3, 2), (3, 1), (4, 5), (5, 5)):

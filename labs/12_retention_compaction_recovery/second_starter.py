@@ -24,8 +24,8 @@ def dirtiest(logs, min_ratio):
 def clean(records, checkpoint, map_size):
     """Return the records that one round of cleaning keeps, and the checkpoint for the next round.
 
-    Beginning at offset `checkpoint`, store the last offset of each key in a map with room for `map_size` keys. Then
-    remove each record whose offset is smaller than the offset of its key in the map.
+    Read records from offset `checkpoint` on. Store the greatest offset of each key in a map, and stop before the
+    map has more than `map_size` keys. Then remove each record whose key has a greater offset in the map.
     """
     latest = {key: offset for offset, key, _ in records}
     return [record for record in records if latest[record[1]] == record[0]], len(records)

@@ -22,9 +22,9 @@ def appended(answer, partition, *batches):
 
 
 def refused(answer, kind, before, batch):
-    """Append the batches in `before`, and check that `append` then refuses `batch`.
+    """Check that `append` refuses `batch` after the batches in `before`.
 
-    The call has to raise `kind`, and must not change the end offset.
+    For `batch`, `append` must raise an exception of class `kind`, and must not change the end offset.
     """
     partition = answer.Partition()
     appended(answer, partition, *before)

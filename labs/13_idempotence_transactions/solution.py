@@ -37,8 +37,8 @@ class Partition:
 
 def read_committed(log):
     outcomes = {}  # for each offset of a transaction's record: "commit", "abort", or None while the transaction is open
-    # A marker ends a transaction: "commit" or "abort". The next loop reads the log backwards, so it reads a marker
-    # before the transaction's records. `ends` maps each producer id to its last read marker.
+    # The next loop reads the log backwards, so it reads a transaction's marker ("commit" or "abort") before the
+    # transaction's records. `ends` maps each producer id to the producer's marker that the loop has read most recently.
     ends = {}
     for offset in range(len(log) - 1, -1, -1):
         kind, producer_id = log[offset]

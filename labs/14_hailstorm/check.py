@@ -9,7 +9,7 @@ WORDS = ["hail", "rain", "snow"]
 
 
 def test_counts(answer, rng):
-    """`merge_counts` adds the counts of each word, and changes neither argument."""
+    """`merge_counts` adds each word's counts in two dictionaries, and does not change these dictionaries."""
     cases = [({}, {}), ({"hail": 1}, {}), ({"hail": 1}, {"hail": 2}), ({"hail": 1}, {"rain": 2})]
     cases += [tuple(dict(Counter(rng.choices(WORDS, k=rng.randrange(6)))) for _ in range(2)) for _ in range(30)]
     for a, b in cases:
@@ -21,7 +21,10 @@ def test_counts(answer, rng):
 
 
 def test_means(answer):
-    """`merge_means` merges two pairs (sum, number of values). It adds the two sums, and it adds the two numbers."""
+    """`merge_means` merges two pairs (sum, number of values) by adding their items.
+
+    For example, `(6, 2)` and `(9, 1)` become `(15, 3)`.
+    """
     for a, b, expected in (((0, 0), (6, 2), (6, 2)), ((6, 2), (9, 1), (15, 3)), ((6, 2), (0, 0), (6, 2))):
         found = tuple(answer.merge_means(a, b))
         assert found == expected, f"merge_means({a}, {b}) returns {found!r} (right: {expected})"

@@ -90,7 +90,7 @@ def test_results_between(answer, rng):
 
 
 def test_few_merges(answer):
-    """On average, a call of `push` and a call of `result` together call `merge` at most three times.
+    """On average, `push` and `result` together call `merge` at most three times for each new value.
 
     The test pushes 5,000 values into a window of 1,000 values, and calls `result` after each value.
     """

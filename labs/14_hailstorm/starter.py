@@ -10,7 +10,7 @@ def merge_counts(a, b):
 
 
 def merge_means(a, b):
-    """Merge two states from which a mean can be computed. A state is a pair (sum of the values, number of values)."""
+    """Merge two pairs (sum of values, number of values) into one. The mean of all values is sum / number."""
     return a
 
 

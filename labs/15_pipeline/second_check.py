@@ -27,7 +27,10 @@ class Source:
 
 
 class Sink:
-    """A sink outside of the pipeline, like a database. It stores the rows of each batch by the batch's number."""
+    """A sink outside of the pipeline, like a database.
+
+    The dictionary `batches` maps each batch number to the batch's rows.
+    """
 
     def __init__(self):
         self.batches = {}
@@ -46,11 +49,11 @@ class Sink:
 
 
 def batches_of(words, size):
-    """Return a dictionary that maps the number of each batch to the rows of the batch.
+    """Return a dictionary that maps each batch number to a second dictionary with the rows of the batch.
 
-    The rows are a dictionary: they map each word of the batch to its count in this and all earlier batches.
+    The second dictionary maps each word of the batch to its count in this batch and all earlier batches.
 
-    For example, the words are hail, hail, rain, hail, and the size of a batch is 2. Batch 0 has the rows {hail: 2}.
+    For example, the words are hail, hail, rain, hail, and a batch has 2 words. Batch 0 has the rows {hail: 2}.
     Batch 1 has the rows {rain: 1, hail: 3}.
     """
     found = []

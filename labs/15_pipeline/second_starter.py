@@ -1,4 +1,4 @@
-"""The beginning of your answer to the second exercise of lab 15: a pipeline with a state.
+"""The beginning of your answer to the second exercise of lab 15: a pipeline that counts words.
 
 Complete `second.py`, and check it with `hmb lab check 15 --second`.
 """

@@ -35,6 +35,6 @@ def mesh_and_hub() -> Drawing:
 
 
 def _point(center: float, number: int) -> tuple[float, float]:
-    """Return the position of the system `number` on a circle around `center`."""
+    """Return the position of `SYSTEMS[number]` on a circle whose center has the x coordinate `center`."""
     angle = 2 * pi * number / len(SYSTEMS) - pi / 2
     return center + RADIUS * cos(angle), 175 + RADIUS * sin(angle)

@@ -19,10 +19,9 @@ def bytes_of_record(count: int) -> float:
 
 
 def overhead() -> Drawing:
-    """Draw one bar for each batch: batches of 1, 2, 5 and more records.
+    """Draw one bar for each of six batches, which contain 1, 2, 5, 10, 50 and 100 records.
 
-    The value of each record has 100 bytes. The height of a bar shows the bytes of the batch, divided by the number of
-    its records.
+    The value of each record has 100 bytes. The height of a bar shows the mean number of bytes per record.
     """
     sizes = {count: bytes_of_record(count) for count in COUNTS}
     in_words = ", ".join(f"{size:.0f} bytes with {count}" for count, size in sizes.items())

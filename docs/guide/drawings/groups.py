@@ -43,8 +43,8 @@ def load_steps(name: str) -> Any:
 def recorded_run() -> Any:
     """Return a simulation that can draw the messages between the members of a group and the coordinator.
 
-    The simulation is a `ClassicRun`. To start the drawing, the caller sets the field `sequence` to an empty
-    diagram. Each new message then appears in this diagram.
+    The simulation, a `ClassicRun`, draws nothing until the caller sets its field `sequence` to an empty
+    diagram. It then adds each new message to this diagram.
     """
     run_class: Any = load_steps("ClassicRun")
 
@@ -158,14 +158,15 @@ def commit() -> Drawing:
         events.clear()
         log = broker.context.topics.log_of(TopicPartition("__consumer_offsets", 0))
         threads = []
-        # The function `commit` holds the log's lock, so the broker cannot write eve's commit yet. Meanwhile, the
-        # commits of ada and bob wait together in the queue.
+        # Hold the lock of the log, so that the broker cannot write the commit of the consumer eve. The commits of ada
+        # and bob then wait together in the queue.
         with log.lock:
             for count, consumer in enumerate(members.values(), 1):
                 threads.append(threading.Thread(target=consumer.commit, args=({ORDERS: 40 + count},)))
                 threads[-1].start()
                 wait_for_calls(events, OffsetManager.begin_commit, count, ended=True)
-                # The broker must write eve's commit alone. Wait until the broker has taken it from the queue.
+                # Wait until eve's commit has left the queue. The broker must not write eve's commit together with
+                # another one.
                 wait_for_calls(events, Journal._append, 1)
         for thread in threads:
             thread.join()

@@ -1,4 +1,4 @@
-"""The drawing of the chapter on mirrors: a mirror copies batches and its own position to a target cluster."""
+"""The drawing of the chapter on mirrors: a mirror copies batches from one cluster to another cluster."""
 
 from __future__ import annotations
 

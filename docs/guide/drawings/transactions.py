@@ -23,7 +23,7 @@ TOPICS = ("weather-0", "alerts-0")
 
 
 def of_log(variables: Locals) -> str:
-    """Return the name of the log in `variables["self"]`, or "" if TOPICS does not contain this name."""
+    """Return the name of the log object `variables["self"]`, or "" if the name is not in the tuple TOPICS."""
     name: str = variables["self"].directory.name
     return name if name in TOPICS else ""
 

@@ -25,9 +25,9 @@ from hmb.storage.segment import Segment
 from hmb.storage.time_index import TimestampOffset
 
 CONFIG = LogConfig(cleanup_policy="compact", min_cleanable_dirty_ratio=0.0)
-# Each list contains the records of one segment, as pairs (key, value). EARLIER contains segments 1 and 2 of a log, and
-# LATER contains segments 3 to 5. The first compaction compacts segments 1 and 2. The second compaction compacts
-# segments 1 to 4, and the drawing shows it. Compaction never changes the last segment of a log.
+# EARLIER contains segments 1 and 2 of a log, and LATER contains segments 3 to 5. A segment is a list of records: pairs
+# (key, value). Compaction never changes the last segment. The first compaction runs before segment 4 exists, so it
+# changes segments 1 and 2. The drawing shows the second compaction, of segments 1 to 4.
 EARLIER = ([("a", "1"), ("f", "1"), ("c", "1")], [("a", "2"), ("d", "1"), ("b", "2")])
 LATER = ([("c", "2"), ("a", "3"), ("e", "1")], [("d", None), ("b", "3"), ("e", "2")], [("a", "4")])
 MEMORY = 1_000_000
@@ -55,7 +55,7 @@ def write(log: Log, segments: tuple[list[tuple[str, str | None]], ...]) -> None:
 def round_of_cleaner() -> Drawing:
     """Draw a log before and after a compaction: its clean part, its dirty part and its active segment."""
     with small_log(CONFIG) as log:
-        # Compaction never changes the last segment of a log, so the first `compact` skips LATER[0].
+        # The log now ends with the segment LATER[0]. Compaction never changes the last segment.
         write(log, (*EARLIER, LATER[0]))
         first_dirty = compact(log, 0)
         write(log, LATER[1:])
@@ -147,9 +147,9 @@ def copy_batch(new: Segment, segment: Segment, position: int) -> None:
 
 
 def start_after_crash(directory: Path) -> list[Record]:
-    """Return the records that a broker would find in its log after a crash at this moment.
+    """Return the records that a broker would find in `directory` if it crashed now and started again.
 
-    The function copies the files of the open log, and opens the copy.
+    The log is still open, so the function opens a copy of its files.
     """
     with TemporaryDirectory() as temporary:
         copy = Path(temporary) / "copy"
@@ -164,8 +164,8 @@ def start_after_crash(directory: Path) -> list[Record]:
 def steps_on_disk() -> Drawing:
     """Draw the names of the log files after each of four steps.
 
-    In these steps, a compacted segment replaces old segments. Below each step, the drawing shows how many
-    records the broker finds at its next start if it crashes after this step.
+    In these steps, a compacted segment replaces old segments. Suppose that the broker crashes after a step, and
+    starts again. Below each step, the drawing shows how many records the broker then finds.
     """
     columns: list[tuple[str, list[str], int]] = []
     with small_log(CONFIG) as log:
