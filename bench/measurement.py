@@ -11,11 +11,11 @@ A scenario is a function that measures something. The decorator `scenario` turns
 
 Each benchmark command has the options `--repeat`, `--results`, `--publish`, `--kafka-dir` and `--json`.
 
-A benchmark command first opens a file and a topic for the results of its runs. It then calls the scenario
-function, which runs the benchmark. At the end, the command prints the results as tables.
+A benchmark command first opens a file and a topic for the results of its runs. It then calls the scenario,
+which runs the benchmark. At the end, the command prints the results as tables.
 
-The function of a scenario can start brokers, and adds each of them to `measurement.stack`. The command stops these
-brokers when it ends, even after an error.
+A scenario can start brokers, and adds each of them to `measurement.stack`. The command stops these brokers when
+it ends, even after an error.
 
 A measurement has several rounds. The *contestants* are the things to compare, for example HMB and Kafka.
 Each contestant runs once per round. The speed of a shared machine changes from minute to minute. Therefore
@@ -186,7 +186,7 @@ def broker_options(function: Function) -> Function:
 
 
 def versus_option(function: Function) -> Function:
-    """Add the option --versus to a command that starts new brokers or new clients for each run."""
+    """Add --versus (a second HMB to measure) to a command that starts new brokers or clients for each run."""
     return click.option("--versus", type=_installation, metavar="CHECKOUT", help=VERSUS_HELP)(function)
 
 

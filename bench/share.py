@@ -1,4 +1,4 @@
-"""Measures how many records per second the members of a share group read from a topic as a queue (KIP-932).
+"""Measures how fast share groups read records. A share group uses a topic like a queue (KIP-932).
 
 These commands are examples:
     hmb bench share                                 # four members, 100,000 records of 100 B, HMB and Kafka 4.3.0

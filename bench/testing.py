@@ -13,8 +13,8 @@ also imports the broker only once. The benchmark therefore does not measure the 
 Each test that the benchmark runs creates a topic, sends ten records with a new HMB producer, and reads
 these records with a new HMB consumer.
 
-The table shows each measured value next to its goal. The benchmark starts and stops the broker several times,
-and creates several topics. For each of these three actions, the table shows the median time.
+In each round, the benchmark runs the tests once, and all other steps, for example the start, RUNS times.
+The table shows the median time of each step next to its goal.
 """
 
 from __future__ import annotations
@@ -81,7 +81,7 @@ def timed(seconds: list[float]) -> Iterator[None]:
 
 
 def repeated(step: Callable[[list[float]], None]) -> float:
-    """Run a step RUNS times, and return the median of its times (seconds). `step` appends its time to the list."""
+    """Return the median duration (s) of RUNS calls of `step`. Each call adds its duration to a given list."""
     seconds: list[float] = []
     for _ in range(RUNS):
         step(seconds)

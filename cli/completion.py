@@ -68,8 +68,7 @@ complete -o nosort -F %(complete_func)s %(prog_name)s
         line = os.environ["HMB_LINE"]
         words = split_arg_string(line)[1:]
         incomplete = "" if line.endswith((" ", "\t")) or not words else words.pop()
-        # Bash replaces only the part of a word after its last colon or equals sign. `_kept` is the number of characters
-        # that bash keeps. For `localhost:90`, bash keeps the 10 characters `localhost:`.
+        # `_kept` is the number of characters that bash keeps. For `localhost:90`, these are the 10 of `localhost:`.
         self._kept = max(incomplete.rfind(":"), incomplete.rfind("=")) + 1
         if incomplete.startswith("--"):
             # Click returns only the value of an option, so do not count the characters of `--option=`. For example, the

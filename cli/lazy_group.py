@@ -49,7 +49,7 @@ class LazyGroup(click.Group):
             formatter.write_dl([(name, entry.help) for name, entry in self._entries.items()])
 
     def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem[str]]:
-        """Complete the name of a command. click's own method would import the module of every command."""
+        """Complete the name of a command. Unlike the method of `click.Group`, this method imports no command."""
         if incomplete.startswith("-"):
             return super().shell_complete(ctx, incomplete)
         found = {name: entry for name, entry in self._entries.items() if name.startswith(incomplete)}

@@ -29,8 +29,8 @@ HMB has these folders, in the order from the lowest layer to the highest layer:
 - `hmb.labs`         exercises in which students build parts of a broker (in the folder `labs/`)
 - `state_table`, `units`, `uuids`, `printable`, `defaults`  small modules that several folders use
 
-The short reading is a list of fifteen files. The files explain how records get into a log, and how consumers read
-them. Read the files in the order of the list. Together they have at most 3,000 lines.
+The short reading is a list of fifteen files. They show how records get into a log, and how consumers read the
+records. Read the files in the order of the list. Together, they have at most 3,000 lines.
 
  1. `protocol/framing.py` defines a frame: four bytes with the length of a message, and then the message
  2. `protocol/messages/produce.py` declares the messages of Produce: one line for each field, for all versions
@@ -84,17 +84,17 @@ thread for each connection (`broker/network/server.py`).
 In step 3 of the Produce tour, `Dispatcher.begin` first checks the client's login (`broker/security/login.py`).
 It then decodes the request, calls the handler, and encodes the response.
 
-To decode a request, `ServerConnection.receive` (step 4 of the Produce tour) finds the request's class by the
-API key (`request_class` in `protocol/messages/__init__.py`). `RequestHeader` decodes the header
-(`protocol/headers.py`), and `Plan.decode` decodes the fields (`protocol/schema.py`).
+In step 4 of the Produce tour, `ServerConnection.receive` decodes a request. `request_class` in
+`protocol/messages/__init__.py` finds the request's class by the API key. `RequestHeader` in
+`protocol/headers.py` decodes the header. `Plan.decode` in `protocol/schema.py` decodes the fields.
 
 The table `HANDLERS` contains the handler of each API (`broker/handlers/__init__.py`). The broker puts up to
 three wrappers around each handler: `counted` counts the requests, `guarded` checks ACLs, and `throttled`
 enforces quotas (`broker/lifecycle.py`).
 
-In step 5 of the Produce tour, `_Appends.append` finds the topic (`broker/topics/registry.py`), and then the log
-of the partition (`broker/topics/topic.py`). In `broker/handlers/produce.py`, `_Appends._parse` continues with
-step 6, and `_append_to_log` continues with step 7.
+The method `_Appends.append` (step 5 of the Produce tour) finds the topic (`broker/topics/registry.py`) and the
+partition's log (`broker/topics/topic.py`). In `broker/handlers/produce.py`, `_Appends._parse` then parses the
+batches (step 6), and `_append_to_log` appends them (step 7).
 
 If the broker cannot append a batch, `put_error` writes an error code into the response (`broker/errors.py`).
 The module `broker/transactional.py` handles batches that belong to a transaction.
@@ -107,19 +107,19 @@ An idempotent producer sends a batch again if it gets no response. In step 9 of 
 `RecordBatch.with_base_offset` writes the offset of the first record into the header of the batch. If the active
 segment is full, `LogSegments.roll` starts a new segment (`storage/log_segments.py`).
 
-In step 10 of the Produce tour, `DurableFile.write` writes the batch (`storage/files/virtual.py`). In step 12,
-`IndexFile._append` writes an entry of the offset index (`storage/files/sorted_entries.py`). The time index gets
-an entry in the same way (`storage/time_index.py`).
+`DurableFile.write` writes a batch to a file (step 10 of the Produce tour, `storage/files/virtual.py`).
+`IndexFile._append` writes an entry of the offset index (step 12, `storage/files/sorted_entries.py`). It also
+writes the entries of the time index (`storage/time_index.py`).
 
-After step 12 of the Produce tour, `Watchers.wake_all` wakes the threads of Fetch requests that wait for new
-records (`storage/watchers.py`).
+After step 12 of the Produce tour, `Watchers.wake_all` wakes the Fetch requests that wait for new records
+(`storage/watchers.py`).
 
 With acks=all, the broker sends the response only after `Log.flush` has written the records to disk
 (`broker/deferred.py`, `storage/group_commit.py`). A client may send several requests before it reads a response. In
 this case, the module `broker/network/gathering.py` sends several responses together.
 
-The broker reads and decodes a Fetch request in the same way as a Produce request: in steps 1 to 4 of the
-Produce tour (the list above). The Fetch tour continues after step 4.
+The broker reads and decodes a Fetch request with the same functions as a Produce request: steps 1 to 4 of the
+list above (the Produce tour). The Fetch tour begins after these steps.
 
 A Fetch request does not have to list all its partitions, because the broker remembers them in a *fetch
 session*.
@@ -137,12 +137,11 @@ The Fetch tour consists of the functions that handle a Fetch request, in the ord
 10. `broker/network/gathering.py` `ResponseQueue.send` passes the parts to `send` (`sending.py`)
 11. `broker/network/sending.py` `_send_region` asks the kernel to send the region (`sendfile`)
 
-After step 2 of the Fetch tour (the list above), the handler calls `long_poll` (`broker/long_poll.py`).
-`long_poll` collects the records of all partitions. If it finds too few bytes, it waits for new records and
-collects again.
+The handler of Fetch calls `long_poll` (`broker/long_poll.py`) after step 2 of the Fetch tour. `long_poll` reads
+all requested partitions. If it finds too few bytes of records, it waits for new records and reads again.
 
-Before step 3 of the Fetch tour, `_Fetch.collect` gets the log of each partition from `CachedPartition.log`
-(`broker/fetch_sessions.py`). `_Fetch._set_records` then calls `Log.read`, which calls `Log._read` (step 3).
+`CachedPartition.log` finds the log of each requested partition (`broker/fetch_sessions.py`).
+`_Fetch._set_records` then calls `Log.read`, which calls `Log._read` (step 3 of the Fetch tour).
 
 On a first reading of the Fetch tour, you can skip the check of leader epochs (`broker/leader_epochs.py`), the
 conversion for old clients (`broker/old_clients.py`), and the code for damaged segments
@@ -166,8 +165,8 @@ the Fetch tour, `Segment.read` returns a `FileRegion` (`storage/files/virtual.py
 of the records in a file, and their size in bytes.
 
 The handler of Fetch puts the `FileRegion` into the response's field `records`. The encoder
-(`protocol/primitives.py`) does not replace the region by bytes. In step 11 of the Fetch tour, `_send_region`
-asks the kernel to send the region.
+(`protocol/primitives.py`) does not read the region's bytes. In step 11 of the Fetch tour, `_send_region` asks
+the kernel to send them.
 
 JoinGroup and SyncGroup belong to the *classic* group protocol, in which a member of the group assigns the
 partitions. In the new protocol (KIP-848), the broker assigns the partitions.
@@ -206,12 +205,12 @@ broker runs steps 1 to 4 and then step 6, which adds the member.
 The state machine of a group sends no responses and writes no records. It only adds them to two lists. After
 each step, `GroupRunner._carry_out_effects` calls `tick`, which handles deadlines and can add to both lists.
 
-`GroupRunner._carry_out_effects` passes the responses of a group to the waiting threads, and adds the records of
-the group to a queue. `Journal.write` then writes the queued records to the topic `__consumer_offsets`.
+`GroupRunner._carry_out_effects` then passes the responses to the waiting threads, and adds the records to a
+queue. `Journal.write` writes the queued records to the topic `__consumer_offsets`.
 
-In step 18 of the JoinGroup tour, `Rebalance._store` queues a `Write` (`coordinator/group.py`): a record and the
-function `on_stored`. After the broker has written the record (step 20), `GroupRunner._store_records` takes the
-group's lock and calls `on_stored`. This function calls `Rebalance._assign` (step 21).
+Step 18 of the JoinGroup tour queues a record and a function `on_stored` (class `Write` in
+`coordinator/group.py`). Step 20 writes the record. After that, `GroupRunner._store_records` takes the group's
+lock and calls `on_stored`. This function calls `Rebalance._assign` (step 21).
 
 A JoinGroup or SyncGroup request often has to wait for other members. The thread that handles the request waits
 in `WaitingCall.wait` until the response is ready (`coordinator/group_runner.py`).
@@ -226,15 +225,15 @@ the JoinGroup and SyncGroup requests of these members (`coordinator/migration/co
 `ClassicState` contains the members of a classic group (`coordinator/classic/state.py`). `PendingMembers`
 contains the member ids that no client has used yet (`coordinator/classic/pending_members.py`).
 
-In step 5 of the JoinGroup tour, `ClassicGroup._join_first` handles two special cases. Clients with JoinGroup
-version 0 to 3 join at once (`coordinator/classic/older_clients.py`). A restarted static member gets a new
-member id (`coordinator/classic/static_members.py`).
+`ClassicGroup._join_first` (step 5 of the JoinGroup tour) handles two special cases. A client with JoinGroup
+version 0 to 3 joins with its first request (`coordinator/classic/older_clients.py`). A restarted static member
+gets a new member id (`coordinator/classic/static_members.py`).
 
 A table contains the allowed state changes of a classic group (`coordinator/classic/states.py`). The class of
 this table is `StateTable` (`state_table.py`).
 
-By default, a new classic group waits at least 3 s for more members (`coordinator/classic/initial_delay.py`).
-The timer then calls `GroupRunner.wake`, step 8 of the JoinGroup tour (`coordinator/group_timer.py`).
+By default, a new classic group waits at least 3 s for more members (`coordinator/classic/initial_delay.py`). In
+step 8 of the JoinGroup tour, a timer (`coordinator/group_timer.py`) calls `GroupRunner.wake` after this wait.
 
 If a classic group already has members, its next rebalance usually does not wait until the deadline. When the
 last member joins, `Rebalance.complete_join_if_all_joined` starts the next generation.
@@ -247,7 +246,7 @@ In step 18 of the JoinGroup tour, `encode_group` encodes a record with the parti
 record.
 
 In step 20 of the JoinGroup tour, `Journal.write` calls `Log.append_from_coordinator`. This method calls
-`Log.append_prepared`, step 9 of the Produce tour.
+`Log.append_prepared`, which is also step 9 of the Produce tour.
 
 The Producer.send tour consists of the functions that send a record to the broker, in the order of their calls:
 1. `client/producing/producer.py` `Producer.send` checks a record, in the application's thread

@@ -20,7 +20,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple, Protocol
 
-# If a follower does not fetch all missing records for more than MAX_LAG steps, it leaves the ISR.
+# A follower is in the ISR if its last fetch of all missing records was at most MAX_LAG steps ago.
 MAX_LAG = 6
 ACTIONS = ("produce",) * 4 + ("fetch",) * 6 + ("crash", "restart")
 

@@ -2,8 +2,8 @@
 
 The program `perf_consumer` reads either record objects or Arrow batches.
 
-Each consumer reads a topic with one partition from the beginning. After the last record, the consumer prints the same
-line as kafka-consumer-perf-test.sh. One MB in this line is 1,048,576 bytes:
+Each consumer reads a topic with one partition from the beginning. After the last record, each consumer prints
+a line with the fields of kafka-consumer-perf-test.sh (one MB is 1,048,576 bytes):
     start.time, end.time, data.consumed.in.MB, MB.sec, data.consumed.in.nMsg, nMsg.sec,
     rebalance.time.ms, fetch.time.ms, fetch.MB.sec, fetch.nMsg.sec
 
@@ -82,10 +82,10 @@ CONSUMERS: dict[str, Callable[[], PerfConsumer]] = {  # The keys are the possibl
 
 
 def last_line(output: str) -> dict[str, float] | None:
-    """Return the results in the output of `perf_consumer` or Kafka's kafka-consumer-perf-test.sh.
+    """Return the measured values in the output of `perf_consumer` or Kafka's kafka-consumer-perf-test.sh.
 
-    For example, the key "records" has the value 1000.0. The function reads the last line that begins with a digit.
-    Return None if no line begins with a digit, or if the line does not contain ten fields.
+    The result maps names to values, for example {"records": 1000.0, ...}. The function reads only the last line that
+    begins with a digit. Return None if no such line exists, or if the line does not contain ten fields.
     """
     columns = [line.split(", ") for line in output.splitlines() if line[:1].isdigit()]
     if not columns or len(columns[-1]) != 10:

@@ -74,7 +74,7 @@ def line(records: int, size: int, seconds: float, latencies: list[float]) -> str
 
 
 def produce(producer: hmb.Producer, topic: str, records: int, size: int, throughput: float) -> str:
-    """Send `records` records. Print a line of figures every REPORT_SECONDS seconds, and return the last line."""
+    """Send records, print their rate and latency every REPORT_SECONDS seconds, and return a final summary."""
     message = os.urandom(size)
     records_per_call = max(1, CALL_BYTES // size)
     latencies = Latencies()

@@ -66,7 +66,7 @@ class Load:
     """Several connections to one broker. Each connection sends its request again and again."""
 
     def __init__(self, bootstrap: str, requests: Sequence[tuple[Request, int]], in_flight: int = IN_FLIGHT) -> None:
-        """Open one connection for each pair (request, version), and test its request. Raises OSError, PeerFailed."""
+        """For each pair (request, version), connect, and check that the request works. Raises OSError, PeerFailed."""
         self._selector = selectors.DefaultSelector()
         self._in_flight = in_flight
         self.connections = [self._connect(parse_servers(bootstrap)[0], *each) for each in requests]

@@ -1,4 +1,4 @@
-"""A log of many GB that uses little disk space, to compare appends and reads in small and large logs.
+"""A log of many GB that uses little disk space. A benchmark measures appends and reads in this log.
 
 The files are sparse: most of their bytes were never written, and use no disk space. A log of up to 10 GB has ten
 segments. A larger log has one segment for each GB.

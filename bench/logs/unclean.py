@@ -6,15 +6,15 @@ recovery point.
 The benchmark's log contains the sequence numbers of an idempotent producer, because most producers are
 idempotent. When the broker checks the log, it also rebuilds the state of this producer.
 
-Each batch has a greater timestamp than the batch before it, because the time index gets new entries only
-for increasing timestamps.
+In the benchmark's log, the timestamps grow from batch to batch. With equal timestamps, the time index would
+contain only one entry.
 
-The benchmark encodes one batch and writes it again and again. Only these fields differ from batch to batch:
-    offset  0   int64   base_offset
-           17   uint32  crc, over all bytes from 21 on
-           27   int64   base_timestamp
-           35   int64   max_timestamp
-           53   int32   base_sequence
+Each batch is a copy of the first batch, except for these fields (byte position in the batch, type, name):
+     0   int64   base_offset
+    17   uint32  crc, over all bytes from 21 on
+    27   int64   base_timestamp
+    35   int64   max_timestamp
+    53   int32   base_sequence
 
 The file `hmb/records/batch.py` shows the whole layout of a batch.
 """

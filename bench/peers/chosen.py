@@ -7,9 +7,9 @@ These options choose the brokers:
     -b A --versus B     the two brokers at the addresses A and B
     --versus CHECKOUT   this HMB, and the HMB that is installed in another checkout or virtual environment
 
-Some benchmarks start a new broker for each run, for example to measure its start. `broker_kinds` returns functions that
-create these brokers. For all other benchmarks, `running_brokers` starts the brokers before the first run. These brokers
-serve all runs.
+Some benchmarks start a new broker for each run, for example to measure the broker's start. They call
+`broker_kinds`, which returns objects that create brokers. Other benchmarks call `running_brokers` before the
+first run, and use the returned brokers in all runs.
 """
 
 from __future__ import annotations
@@ -73,9 +73,9 @@ class BrokerKind:
 def running_brokers(
     stack: ExitStack, bootstrap: str | None, versus: str | Installation | None
 ) -> list[MeasuredBroker]:
-    """Return the brokers to measure. Raises PeerFailed.
+    """Return the brokers to measure, and start those not running.
 
-    The function starts the brokers that do not run yet. They run until `stack` closes.
+    Raises PeerFailed if a start fails. Closing the ExitStack `stack` stops the started brokers.
     """
 
     def start(make: MakePeer) -> MeasuredBroker:

@@ -9,8 +9,6 @@ increase the rate. The empty broker does almost no work, so its rate is the limi
 The empty broker differs from HMB's broker only for Produce requests. It handles the first Produce request of each
 connection as usual, and stores the response. It does not decode later Produce requests, so it discards their records.
 It answers each of them with a copy of the stored response, in which only the correlation id is different.
-
-The empty broker does almost no work for a request. So HMB's broker cannot reach a higher rate than the empty broker.
 """
 
 from __future__ import annotations

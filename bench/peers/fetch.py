@@ -19,7 +19,7 @@ SCRIPT = Path(__file__).with_name("fetch_kafka.sh")
 def command(ctx: click.Context) -> None:
     """Fetch the jars of Apache Kafka 4.3.0 and 0.8.2.2 with Maven.
 
-    A checkout of HMB stores the jars in .peers. An installed HMB stores them in hmb/kafka of the user's cache.
+    The jars go to .peers in a checkout of HMB's repository, otherwise to hmb/kafka in the user's cache folder.
     """
     for tool in ("java", "mvn"):
         if shutil.which(tool) is None:

@@ -1,4 +1,4 @@
-"""HMB's broker in a process of its own, from this installation of HMB or from another installation.
+"""Starts the broker of this or another HMB installation, in a separate process.
 
 To measure the effect of a change to HMB, a benchmark compares two brokers on one machine: one with the change, and one
 without it. Everything else is the same. The code without the change is usually in a second checkout, which has a

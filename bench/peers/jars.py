@@ -24,7 +24,7 @@ KAFKA_MIRROR_VARIABLE = "HMB_KAFKA_MIRROR"
 
 
 def fetch_folder(root: Path) -> Path:
-    """Return the folder for downloaded jars: `.peers` if `root` is a checkout, or else a folder of the user's cache."""
+    """Return the folder for jars: .peers if `root` is a checkout of HMB, otherwise hmb/kafka in the user's cache."""
     if (root / "pyproject.toml").exists():
         return root / ".peers"
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "hmb" / "kafka"

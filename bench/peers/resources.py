@@ -30,10 +30,10 @@ def tree_cpu_seconds(pid: int) -> float:
 def resident_bytes(pid: int, field: str = "VmRSS") -> int:
     """Return the present resident memory of a process in bytes, or its peak if `field` is `VmHWM`.
 
-    Raises OSError if the process has ended.
+    Raises OSError if the process no longer exists.
     """
     lines = Path(f"/proc/{pid}/status").read_text().splitlines()
-    # Until the parent of an ended process calls `wait`, `lines` contains no memory sizes. The sum is then 0.
+    # A zombie (an ended process whose parent has not called `wait` yet) has no memory sizes, so the sum is 0.
     return sum(int(line.split()[1]) * 1024 for line in lines if line.startswith(f"{field}:"))
 
 

@@ -1,4 +1,4 @@
-"""Computes the median and the range of a figure that was measured several times, and percentiles of latencies.
+"""Computes the median and the range of repeated measurements, and percentiles of latencies.
 
 The speed of a shared machine changes all the time, so a benchmark repeats each run. For most measured numbers,
 a table shows the median of all runs, with the minimum and the maximum in parentheses: `1.03 (0.98 .. 1.07)`.

@@ -66,7 +66,7 @@ def environment() -> dict[str, object]:
 class Samples:
     """The samples of one benchmark command. A sample contains the results of one run.
 
-    The method `add` sends each sample to the topic `hmb.bench`, and writes all samples into a JSON file.
+    Each call of `add` sends one sample to the topic `hmb.bench`, and rewrites a JSON file with all samples so far.
     """
 
     def __init__(self, suite: str, directory: Path, producer: hmb.Producer) -> None:

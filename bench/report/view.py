@@ -43,7 +43,7 @@ Cells = dict[str, dict[str, list[Sample]]]  # name of a task -> name of a broker
 
 @dataclass(frozen=True)
 class Column:
-    """A number that a benchmark measures, for example records/s. It has a column in a table and a panel in a chart."""
+    """Describes one measured number, for example records/s: its column in a table and its panel in a chart."""
 
     key: str  # the name of the measured number in the dict `Sample.figures`
     label: str  # the heading of the column, with the unit

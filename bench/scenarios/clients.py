@@ -24,8 +24,8 @@ time of the other client for one record, divided by the CPU time of HMB's client
 If the broker is slow or the machine is busy, a client's rate (records/s) falls. The client's CPU time per
 record hardly changes.
 
-If a goal is a fixed rate, the column "by CPU time" shows how many records HMB's client handles in one second
-of CPU time.
+If a goal is a fixed rate, such as 300,000 records/s, the column "by CPU time" shows how many records HMB's client
+handles in one second of CPU time.
 """
 
 from __future__ import annotations
@@ -188,7 +188,7 @@ def goals_of(broker: str, samples: Sequence[Sample]) -> list[Table]:
 
 
 def judged(runs: Mapping[tuple[str, str], Sequence[Sample]]) -> Iterator[list[str]]:
-    """Yield a row for each goal whose clients all ran: the measured result, and whether it meets the goal."""
+    """Yield each goal's row: the result, and "met" or "MISSED". Skip a goal if one of its clients did not run."""
     for goal in GOALS:
         ours, theirs = runs.get((goal.action, goal.client), []), runs.get((goal.action, goal.over or ""), [])
         if goal.over is None:

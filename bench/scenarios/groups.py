@@ -63,7 +63,7 @@ VIEW = SampleView(
 
 @dataclass(frozen=True)
 class GroupLoad:
-    """The load of a run: how many groups, members and partitions the run has, and how long it measures."""
+    """The load of a benchmark run: the number of groups, members and partitions, and two periods in seconds."""
 
     groups: int
     members: int

@@ -9,7 +9,7 @@ measured values:
     connections   1 to 1,000 connections: records/s, and the 99th percentile of the latency of a request
     partitions    1 to 2,000 partitions: time to start after a clean stop or after a kill; memory; open files
     fetch         a response of 1 MB to 100 MB: MB/s
-    log           a log of 1 GB to 50 GB (sparse files): time of an append, a read at the end, a random read
+    log           a log of 1 GB to 50 GB (sparse files): time to append, to read at the end or at random offsets
 
 `hmb bench plot` draws one curve for each measured value, for example for the records/s. The x axis shows the
 number that the benchmark increases, for example the number of connections. A flat curve means that the

@@ -7,8 +7,8 @@ These commands are examples:
 A consumer has sent a fetch and waits for a record. Meanwhile, a producer in the same process sends one record with
 acks=1. When the record arrives at the consumer, the producer sends the next record.
 
-Kafka's tool EndToEndLatency reports percentiles in whole milliseconds, and only the mean with decimals. HMB's client
-reports all figures with decimals.
+Kafka's tool EndToEndLatency reports the mean latency with decimals, but percentiles in whole milliseconds.
+HMB's client reports the mean and all percentiles with decimals.
 """
 
 from __future__ import annotations

@@ -13,13 +13,13 @@ When the benchmark measures a broker, HMB runs with its default settings, except
 `group.initial.rebalance.delay.ms` is 0, and `log.segment.delete.delay.ms` is 1000. Kafka gets the same two
 values. The dict `COMPARABLE_SETTINGS` in `peers/broker_process.py` contains both.
 
-In the table, "idle" is the memory that a broker uses directly after its start.
+The column "idle" of the result table shows how much memory a broker uses immediately after its start.
 
 With `--of producer`, the benchmark measures HMB's performance producer. This producer sends records of
 100 B as fast as it can. In the table, "idle" is the peak memory of a producer that sends only one record.
 
-The producer's buffer (buffer.memory) has a size of 32 MiB. The goal is a peak memory of at most 32 MiB plus
-30 MB. The broker keeps only the newest segments, so it needs little disk space.
+HMB's producer should never use more than 32 MiB for its buffer (buffer.memory) plus 30 MB for everything
+else. To save disk space, the broker that receives the producer's records keeps only the newest segments.
 
 The benchmark reads two values from /proc: the resident memory of the process (VmRSS), and the largest value of this
 memory so far (VmHWM). Neither value includes the newest bytes of the logs. These bytes are in the page cache, which
@@ -107,10 +107,10 @@ def measure_producer(gigabytes: int) -> dict[str, float]:
     help="The process whose memory is measured.",
 )  # fmt: skip
 def command(measurement: Measurement, versus: peers.Installation | None, gigabytes: int, of: str) -> None:
-    """Measure the memory of a broker, or the memory of HMB's producer (--of producer).
+    """Measure the memory of a broker or, with --of producer, of HMB's producer.
 
-    A broker is measured after its start, and again after it has received --gigabytes GB of records. A producer
-    is measured while it sends this amount.
+    The benchmark measures a broker before and after it receives records, or a producer while it sends records. The
+    option --gigabytes sets the amount of records in GB.
     """
     if of == "producer":
         progress = measurement.progress(measurement.round_count)

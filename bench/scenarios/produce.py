@@ -8,8 +8,8 @@ These commands are examples. A cell is a combination of a message size and a bat
     hmb bench produce --empty                        # also a broker that discards records
     hmb bench produce --versus ../before             # this HMB and the HMB of another checkout
 
-The sizes of the ten cells come from the bachelor thesis on which HMB is based (`thesis/cells.py`). All
-cells have acks=1, one partition, linger 0, no idempotence and buffer.memory 67108864.
+The ten combinations of message size and batch size come from the bachelor thesis on which HMB is based
+(`thesis/cells.py`). They all have acks=1, one partition, linger 0, no idempotence and buffer.memory 67108864.
 
 The client is the same in every run: Kafka 4.3.0's tool ProducerPerformance in its own JVM, unless `--client` names
 another client. Each run has a new topic. A run counts only if the broker's log contains all sent records after the run.

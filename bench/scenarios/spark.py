@@ -20,8 +20,8 @@ four kinds of jobs:
 - stream: a producer sends `--rate` records per second for `--seconds` seconds. Spark processes the records
   in small batches. The results are the 50th and the 99th percentile of the time for one batch.
 
-For a filter job, the rate is the number of all records in the topic, divided by the seconds that the query
-takes. A higher rate therefore means a faster query, even if the data source does not read all records.
+In a filter job, a data source can skip excluded records. The rate is still the number of all records in the
+topic, divided by the seconds of the query. A higher rate therefore means a faster query.
 
 The CPU time of a run includes the JVM and all processes that the JVM has started, for example Python workers. If other
 programs use the machine, the rows per CPU second are more reliable than the rows per second.

@@ -1,4 +1,4 @@
-"""Compares two broker designs: one thread for each connection, and a fixed number of handler threads.
+"""Compares a broker with one thread per connection to a broker with a fixed number of handler threads.
 
 By default, the benchmark measures a broker with one thread for each connection, and brokers with 1, 2, 4 and 8 handler
 threads. It measures each broker with 1 producer, and with 3 producers at the same time. The second example chooses
@@ -6,14 +6,14 @@ other numbers:
     hmb bench threads
     hmb bench threads --handlers 1,8 --producers 1,4
 
-HMB is based on a bachelor thesis about a broker in Haskell. That broker passed each request through a channel to a
-handler thread. The handler passed each response through another channel to a sender thread. The broker used only one of
-four cores. The reason, according to the thesis, is that the broker had only one handler thread (chapter 10.2.5).
+HMB is based on the bachelor thesis *Functional Kafka* about a broker in Haskell. That broker passed each request
+through a channel to a handler thread. The handler passed each response through another channel to a sender thread.
+The broker used only one of four cores. The reason, according to the thesis, is that the broker had only one handler
+thread (chapter 10.2.5).
 
-With the setting `threading=staged`, HMB's broker has the design of the Haskell broker in the bachelor
-thesis *Functional Kafka* (`hmb/broker/network/staged.py`). Each connection has one thread that reads
-requests, and another thread that sends responses. All connections share the handler threads
-(setting `num.io.threads`).
+With the setting `threading=staged`, HMB's broker has the design of the broker in Haskell
+(`hmb/broker/network/staged.py`). Each connection has one thread that reads requests, and another thread that
+sends responses. All connections share the handler threads. The setting `num.io.threads` is their number.
 
 The benchmark sends small requests and large requests. With small requests, most of the broker's work is to pass each
 request from thread to thread. With large requests, most of its work is to process the bytes of the requests.
@@ -74,7 +74,7 @@ class ThreadLayout:
 
 
 def start_layouts(handlers: Sequence[int], stack: ExitStack) -> list[ThreadLayout]:
-    """Start a broker with one thread per connection, and a broker for each number of handler threads."""
+    """Start a broker with one thread per connection. For each n in `handlers`, start one with n handler threads."""
     brokers = {None: peers.Hmb()} | {
         count: peers.Hmb(config={"threading": "staged", "num.io.threads": str(count)}) for count in handlers
     }

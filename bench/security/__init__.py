@@ -10,8 +10,9 @@ divided by Kafka's rate. Both rates are measured over TLS. For logins, the resul
 
 For ACLs, the benchmark measures only HMB. It compares a broker with 1,000 ACLs and a broker without ACLs.
 
-For TLS and logins, each broker has three listeners: one without security, one with TLS, and one that requires a login.
-The benchmark uses the listener without security for tasks that it does not measure, for example to create topics.
+To measure TLS and logins, the benchmark starts brokers with three listeners each. One listener uses TLS,
+and another requires a login. The third listener has no security. It serves tasks that are not measured, such as
+creating topics.
 
 A change to HMB must not make a broker without security slower. To check a change, run `hmb bench produce
 --versus CHECKOUT` and `hmb bench consume --versus CHECKOUT`. CHECKOUT is a folder with HMB's code without the

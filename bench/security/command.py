@@ -135,7 +135,7 @@ def warm_up(brokers: Sequence[SecuredBroker], workload: Workload, seconds: float
 def measure_tls(
     measurement: Measurement, brokers: Sequence[SecuredBroker], workload: Workload, progress: Progress
 ) -> None:
-    """Measure each producer and each consumer over TLS. In each round, a client runs once with each broker."""
+    """Measure each producer and each consumer over TLS: in each round, once with each broker."""
     for (action, run), client in itertools.product(ACTIONS.items(), CLIENTS):
         for number, secured in measurement.rounds(brokers):
             progress.step(f"TLS, {action}, round {number + 1}: {client.name}, {secured.name}")

@@ -146,7 +146,7 @@ def fill(servers: str, records: int, words: int) -> None:
 def count(name: str, servers: str, records: int) -> dict[str, float]:
     """Run the stream processor `name`, and return the measured values.
 
-    Raises PeerFailed if the processor does not count `records` words.
+    Raises PeerFailed if the number of counted words is not `records`.
     """
     command = [sys.executable, "-W", "ignore", "-m", word_count.__name__, name, servers, str(records)]
     if name in STREAMS:

@@ -30,8 +30,8 @@ SCENARIOS = {1: "1: Kafka to Kafka", 2: "2: Kafka to HMB", 3: "3: HMB to Kafka",
 STYLES: dict[int, dict[str, Any]] = {
     1: {"color": "#444444", "marker": "o", "linestyle": "-"},
     2: {"color": "#0072b2", "marker": "s", "linestyle": "-"},
-    # Some rates of scenarios 3 and 4 are equal, so the curve of scenario 3 covers the curve of scenario 4. The curve of
-    # scenario 3 is dashed, and a reader sees the solid curve through its gaps.
+    # Some rates of scenarios 3 and 4 are equal, so one curve covers the other. With `zorder`, the dashed curve is drawn
+    # last, and a reader sees the solid curve through its gaps.
     3: {"color": "#d55e00", "marker": "^", "linestyle": "--", "zorder": 3},
     4: {"color": "#009e73", "marker": "D", "linestyle": "-"},
 }

@@ -23,8 +23,8 @@ For a share group, a backup contains only the start offset of each partition. Fo
 20, and the group has already processed the record at offset 22. The backup does not show that this record is
 processed. After a restore, the group therefore receives this record again.
 
-`hmb restore` is a client, so it cannot mark records as processed. In Kafka, this needs the request
-WriteShareGroupState, which only brokers send.
+In Kafka, the request WriteShareGroupState marks a share group's records as processed. Only brokers send this
+request, so the client `hmb restore` cannot mark records.
 
 `hmb backup` first writes to a path that ends in `.incomplete`. The command writes SHA256SUMS last, and then renames the
 path. A backup that was interrupted therefore never looks like a complete backup.

@@ -104,7 +104,7 @@ class NewBackupDirectory(NewBackup):
 class NewBackupTar(NewBackup):
     """A new backup that is a .tar file.
 
-    A .tar file contains the size of a file before its data. Each file is therefore first written to a temporary file.
+    In a .tar file, a file's size precedes its data. So the class first writes each file to a temporary file.
     """
 
     def __init__(self, file: BinaryIO, directory: Path) -> None:

@@ -94,7 +94,7 @@ def entity_options(run: Callable[..., None]) -> Callable[..., None]:
 
 
 def resource_of(entity: dict[str, Any]) -> ConfigResource:
-    """Return the entity that the options name. Raises click.UsageError if the options name no entity or several."""
+    """Return the entity that the options name. Raises click.UsageError unless the options name exactly one entity."""
     from hmb.client.admin import ALL_BROKERS, ConfigResource, ResourceType
 
     named = [(SHORT[option], entity[option]) for option in SHORT if entity[option] is not None]

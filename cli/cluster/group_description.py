@@ -145,8 +145,6 @@ def _begin_round() -> None:
     click.echo(time.strftime("%Y-%m-%d %H:%M:%S"))
 
 
-
-
 def _collect(admin: Admin, name: str, offsets: bool, times: bool, trend: Trend | None) -> dict[str, Any]:
     """Return the fields that `--json` prints about a group. Raises KafkaError."""
     group = _described(admin, name)

@@ -83,7 +83,7 @@ def _broker_fields(number: int, address: Any) -> dict[str, Any]:
 def print_health(cluster: dict[str, Any], as_json: bool) -> None:
     """Print that the cluster is healthy, or raise a CliError that lists all problems.
 
-    If `as_json` is true, print a JSON object in both cases.
+    If `as_json` is true, print a JSON object, even if a CliError follows.
     """
     partitions = [(topic["topic"], partition) for topic in cluster["topics"] for partition in topic["partitions"]]
     problems = [f"{name}-{it['partition']}: {why}" for name, it in partitions if (why := _problem(it)) is not None]

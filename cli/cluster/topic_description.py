@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def topic_fields(topic: TopicDescription) -> dict[str, Any]:
-    """Return the fields that a list of topics shows for one topic, without the partitions of the topic."""
+    """Return the fields of a topic, for example its name, but no list of its partitions."""
     return {
         "topic": topic.name,
         "topic_id": str(topic.topic_id) if topic.topic_id.int else None,

@@ -11,8 +11,8 @@ Its bolts process tuples, and can keep a state. Its sinks receive the results.
     registry    runs a registry, through which processors in separate processes find each other
     demo        runs an example of the documentation on real data, and draws the result
 
-Several commands of `hmb hailstorm` use the modules `arguments` (common arguments) and `display` (a running topology on
-a terminal). The folder `examples/` contains the topologies of `hmb hailstorm demo`.
+Several commands of `hmb hailstorm` share two modules: `arguments` defines command-line arguments, and `display`
+shows a running topology on a terminal. The folder `examples/` contains the topologies of `hmb hailstorm demo`.
 
 The user of `hmb hailstorm` names a topology as `module:name` or as `path/to/file.py:name` (see
 `hmb.hailstorm.reference`).

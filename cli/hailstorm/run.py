@@ -218,7 +218,7 @@ def _summary(topology: Topology, result: RunResult) -> str:
 
 
 def _size(node: Any, state: Any) -> str:
-    """Return the size of `state`, the state of the bolt `node`, as text: for example "3 entries"."""
+    """Return the size of a bolt's state as text, for example "3 entries". The bolt is `node`."""
     from hmb.hailstorm.monoids import Sessions
 
     if node.windows is not None and not isinstance(node.windows, Sessions):

@@ -53,7 +53,7 @@ def command(
             }
         )
     else:
-        # If the output is not a terminal, the library `rich` would use only 80 columns, so set the width WIDE.
+        # If the output is not a terminal, the library `rich` would use only 80 columns, so the width is WIDE.
         width = None if sys.stdout.isatty() else WIDE
         Console(width=width).print(display.render(view.master, view.living, None))
     found.close()

@@ -41,9 +41,9 @@ class CheckFailed(Exception):
 
 @dataclass(frozen=True)
 class Result:
-    """The result for one requirement.
+    """The result of an answer (a student's program) for one requirement.
 
-    `error` says what the answer does wrong, or is None if the answer meets the requirement. `printed` is the end of the
+    `error` describes the answer's mistake, or is None if the answer meets the requirement. `printed` is the end of the
     text that the answer printed during the test.
     """
 

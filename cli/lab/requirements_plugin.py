@@ -78,9 +78,9 @@ class TooManyProcesses(OSError):
 
 
 class Events:
-    """The file to which the process of a check writes events.
+    """Writes events to a file while this process checks a student's answer.
 
-    `hmb lab check` reads the file when this process has ended.
+    `hmb lab check` reads the file after this process has ended.
     """
 
     def __init__(self, path: Path) -> None:
@@ -275,7 +275,7 @@ def load(path: Path, events: Events) -> ModuleType:
 
 
 def limit_processor_time() -> None:
-    """Let the system end this process after PROCESSOR_TIME more seconds of processor time.
+    """Let the system end this process when it has used another PROCESSOR_TIME seconds of processor time.
 
     A timer is not enough, because it cannot interrupt a single call such as `sum(itertools.repeat(1))`.
     """
@@ -298,7 +298,7 @@ def running_threads() -> int:
 
 
 def limit(folder: Path) -> None:
-    """Limit the student's code in this process and its forks. For example, it can change files only in `folder`."""
+    """Limit student code in this process and its forks. For example, the code can change files only in `folder`."""
     for what, value in ((resource.RLIMIT_AS, MEMORY), (resource.RLIMIT_FSIZE, FILE_SIZE), (resource.RLIMIT_CORE, 0)):
         resource.setrlimit(what, (value, value))
     if sys.platform == "linux":

@@ -132,8 +132,8 @@ def remote_broker(client: ClientConfig) -> Iterator[RemoteBroker]:
 def _read_state(broker: RemoteBroker, seconds: int = 0) -> State:
     """Read the state through the APIs of a broker. Raises CliError.
 
-    `_read_state` ignores the number `seconds`, because no API of a broker reports single requests. Only
-    `fetch_state` uses this number: it asks for slow requests.
+    `_read_state` ignores the number `seconds`, because no Kafka API reports single requests. In `fetch_state`, this
+    number is the time for which the broker must record single requests.
     """
     from hmb.client import ConnectionFailed
     from hmb.monitoring.state import as_json

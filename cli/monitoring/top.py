@@ -76,10 +76,10 @@ def command(view: str, interval: float, once: bool, source: StateSource, as_json
 
 
 def _recording(screen: Screen, interval: float) -> int:
-    """Return how many more seconds the broker must record its requests.
+    """Return for how many seconds from now the broker must record requests.
 
-    A broker records requests only if a client asks for it. In `hmb top`, only the view `requests` shows recorded
-    requests. For every other view, the result is 0.
+    A broker records requests only when a client asks for a recording. In `hmb top`, only the view `requests` shows
+    recorded requests. For every other view, the result is 0.
     """
     return math.ceil(interval + RESERVE) if screen.view == "requests" else 0
 
@@ -119,7 +119,7 @@ def _follow(screen: Screen, rates: Rates, fetch: Fetch, interval: float) -> None
 
 
 def _rendered(screen: Screen, rates: Rates, problem: str | None, size: ConsoleDimensions) -> RenderableType:
-    """Draw the lines above the table, and as many rows around the selected row as fit on the rest of the terminal."""
+    """Draw the lines above the table. Fill the rest of the terminal with the selected row and rows around it."""
     from rich.console import Group
     from rich.text import Text
 
@@ -154,7 +154,7 @@ def _grid(table: ScreenTable, sorted_by: str, first: int, last: int, width: int)
 
 
 def _cell(value: object, width: int) -> str:
-    """Return a value as text. On a narrow terminal, leave out the date of a time, so that more columns fit."""
+    """Return a value as text. On a narrow terminal, shorten a date and time to the time, so that more columns fit."""
     if value is None:
         return "-"
     if isinstance(value, int | float):

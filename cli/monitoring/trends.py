@@ -7,8 +7,8 @@ To find a trend, this module compares each sample of the lag with each later sam
 a sum if the later lag is greater, and subtracts 1 if the later lag is smaller. Among the lags 3, 0, 7, 2, 5, six pairs
 grow and four shrink, so the sum is 2. The lags 1, 4, 6, 9, 12 have ten growing pairs, so the sum is 10.
 
-In each pair of samples, the later lag can be greater (+1) or smaller (-1). With a steady lag, chance decides,
-so the sum over all pairs is near 0. For five samples, the standard deviation of the sum is 4.1.
+With a steady lag, growing and shrinking pairs are equally likely, so the sum is near 0, but usually not exactly 0.
+For five samples, the sum's standard deviation is 4.1.
 
 The lag is *growing* if the sum over all pairs is greater than two standard deviations of the sum. It is
 *shrinking* if the sum is less than minus two standard deviations. Otherwise, it is *steady*. For five samples,
@@ -81,10 +81,10 @@ class LagSamples:
         self._samples: deque[tuple[int, dict[str, int]]] = deque(maxlen=KEPT)  # time, and the lag of each group
 
     def complete(self, state: State) -> None:
-        """If the broker reports no lag samples for a group in `state`, add this object's samples to the group.
+        """If a group in `state` has no lag samples, add the samples that this object has stored.
 
-        Then store the current lag of each group as a new sample. If the newest stored sample is less than ten seconds
-        old, store nothing.
+        Then store the current lag of each group as a new sample, unless the newest stored sample is less than ten
+        seconds old.
         """
         for group in state["groups"]:
             name = group["group_id"]

@@ -41,8 +41,8 @@ if TYPE_CHECKING:
 Write = Callable[[list["ConsumerRecord"]], bytes]
 
 RETRY_FOR = 30.0  # seconds for which the command tries to reconnect to a broker
-# A broker without new records stays silent for `fetch.max.wait.ms`. If this time is at most SOON (ms), three silent
-# seconds show a problem. The command then prints that it is waiting for the broker.
+# A broker without new records responds after `fetch.max.wait.ms`. If this time is at most SOON (ms), three seconds
+# without a response show a problem. The command then prints that it is waiting for the broker.
 SOON = 1000
 POLL_RECORDS = 10_000  # the maximum number of records that one poll returns (Kafka's default is 500)
 

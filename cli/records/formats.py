@@ -29,8 +29,8 @@ In a format, a modifier in braces after a letter changes how the field is printe
 The letter %T has different meanings in kcat and rpk. In kcat and in `hmb consume`, %T is the timestamp of the
 record. In rpk, %T is the length of the topic's name.
 
-`hmb consume` does not support all formats of rpk. It has no codes for the properties of a batch (%e %x %y %a)
-or for the state of a partition (%[ %| %]). It does not support Go's layouts of dates.
+`hmb consume` does not support every format of rpk. It cannot print the properties of a batch (in rpk: %e %x %y
+%a) or the state of a partition (%[ %| %]). It does not accept date formats of the language Go.
 
 `hmb consume` converts a format only once, to a template for the operator `%` of Python's `bytes`. For example,
 the format `%p: %v` becomes the template `b"%d: %b"`.
@@ -157,10 +157,10 @@ class Piece:
 
 @dataclass(frozen=True)
 class RecordFormat:
-    """A parsed format: its letters, and the constant bytes between them.
+    """A parsed format: its fields, such as `%p`, and the constant bytes around them.
 
-    For example, the format `%p: %v` has three parts: a letter, the constant bytes `: `, and a letter. The class `Piece`
-    (or `HeaderPiece`) represents a letter.
+    For example, the format `%p: %v` has three parts: `%p`, the constant bytes `: `, and `%v`. The class
+    `HeaderPiece` represents `%h`. `Piece` represents every other field.
     """
 
     parts: Sequence[bytes | Piece | HeaderPiece]

@@ -34,7 +34,7 @@ BLOCK = 256 * 1024  # the maximum number of bytes in one read
 
 
 class Lines:
-    """An iterator over the lines of a stream. It yields lists of lines without their delimiters."""
+    """An iterator that reads a stream, and yields lists of lines. The lines do not include delimiters."""
 
     def __init__(self, stream: BinaryIO, name: str = "standard input", delimiter: bytes = b"\n") -> None:
         self._stream, self._name, self._delimiter = stream, name, delimiter

@@ -57,7 +57,7 @@ OFFSETS = re.compile(r"(?P<start>[+-]?\d+|[a-z]+)?(?P<colon>:(?P<until>\d+|end)?
 
 @dataclass(frozen=True)
 class Span:
-    """A range of offsets or times, from `start` to `until`. A limit that the user has not named is None."""
+    """A range of offsets or times, including `start` but not `until`. A value that the user omits is None."""
 
     start: Offset | None = None
     until: Until = None

@@ -42,7 +42,7 @@ DELIVERY_TIMEOUT = 30.0  # seconds
 GRACE = 1.0  # seconds; after an error, the command waits at most this long for the next response
 LONGEST_GRACE = 5.0  # seconds; after an error, the command waits at most this long for all missing responses
 ABORT_GRACE = 5.0  # seconds; the command waits at most this long until the transaction is aborted
-# If a chunk has a value above this size (bytes), send each record alone, so that an error names one record.
+# If a chunk has a value above this size (bytes), send each of its records alone. An error then names the right one.
 LARGE = 256 * 1024
 TICK = 0.1  # seconds; with --rate, the command sends the records of each tick together
 
@@ -255,9 +255,10 @@ def _divide(chunks: Iterator[Chunk], partition: int | None, count: int | None) -
 
 
 def _by_partition(chunk: Chunk) -> Batches:
-    """Divide the records of a chunk by their partition.
+    """Divide a chunk into smaller chunks, one for each partition.
 
-    A line of JSON can name the partition of its record. Records without a named partition form a part of their own.
+    A line of JSON can name the partition of its record. The records of all other lines form one chunk, with the
+    partition None.
     """
     records, lines = chunk.records, chunk.lines
     if records is None or lines is None or all(record.partition is None for record in records):

@@ -5,7 +5,7 @@ with `_base64`. In this example, the key is text, and the value is the byte ff:
     {"topic": "t", "partition": 0, "offset": 7, "timestamp": 1262332800000, "timestamp_type": "CreateTime",
      "key": "Seattle", "value_base64": "/w==", "headers": [{"key": "source", "value": "noaa"}]}
 
-In a line of JSON, a null key, a null value and the null value of a header become `null`.
+A null key, a null record value and a null header value become `null` in the line of JSON.
 
 `hmb produce --json` reads five fields of a line: key, value, headers, timestamp and partition. The command
 sends the record to the partition in the line. If a user copies a topic in this way, each record has the same
@@ -81,8 +81,8 @@ def from_json(line: bytes) -> LineRecord:
 def json_line(key: bytes | None) -> Parse:
     """Return the function that parses one line of input for `hmb produce --json`.
 
-    The argument `key` is the key for the records whose line contains no key or a null key. If `key` is None, these
-    records have no key.
+    If the key in a line is missing or null, the record gets the argument `key` as its key. If `key` is None too,
+    the record has no key.
     """
 
     def parse(line: bytes) -> LineRecord:

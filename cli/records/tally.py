@@ -108,8 +108,8 @@ class Tally:
     def wait(self) -> None:
         """Wait until the broker has acknowledged all records, or until a record is lost.
 
-        This method has no timeout of its own, because it cannot wait forever. The producer reports a record as lost
-        when the record's delivery timeout has passed.
+        The method has no timeout of its own. The wait always ends, because the producer reports an unacknowledged
+        record as lost after the record's delivery timeout.
         """
         with self._changed:
             self._changed.wait_for(lambda: self.error is not None or not self._in_flight)

@@ -22,8 +22,8 @@ If a value is too short for a field, `unpack` prints a note in parentheses inste
 `unpack[>I]` reads a number of 4 bytes. If the value has only the bytes 00 01, `unpack` prints
 `(I: 2 of 4 bytes)`.
 
-With the letter `$`, `unpack` checks that no bytes remain. For example, `unpack[B$]` reads one byte, and prints
-the value 07 08 09 as `7($: 2 bytes left)`.
+The letter `$` checks that no unread bytes remain. For example, `unpack[B$]` prints the bytes 07 08 09 as
+`7($: 2 bytes left)`: the first byte, and then a note.
 """
 
 from __future__ import annotations

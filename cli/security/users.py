@@ -66,7 +66,7 @@ def create(
 ) -> None:
     """Create the user NAME. The command asks for the password.
 
-    Use --data-dir for the first user of a broker that requires a login. Before this user exists, nobody can log in.
+    If nobody can log in yet because the broker has no users, use --data-dir. This option needs no login.
     """
     chosen = mechanisms or SCRAM_NAMES
     if data_dir is not None:

@@ -1,8 +1,7 @@
 """Code that several commands use.
 
-A command is a function that click calls with the values of the command's options. This folder contains code that more
-than one command needs. It handles the types of options, the address of a cluster, errors, tables and JSON, standard
-streams and signals.
+Each command of `hmb` is a function. The library click calls this function with the values of the options. This
+folder contains code that several commands share, for example to parse options, print tables and report errors.
 
 With these modules, all commands follow four rules:
 - Data goes to standard output. Progress, notes and errors go to standard error.

@@ -5,19 +5,19 @@ per processor, and its threads share them. An arena keeps freed memory for later
 to the operating system at once. A process with many arenas therefore keeps much memory that it does not use. This
 module limits the process to one arena.
 
-For example, ten threads of a broker handle large requests. glibc gives each thread its own memory pool
-(arena), from which the thread allocates 16 MB. Later the broker frees these 160 MB. The arenas can still
-keep most of this memory for a long time, and other programs cannot use it.
+For example, ten threads of a broker handle large requests, and each thread allocates 16 MB from a different arena.
+Later, the broker frees these 160 MB. The arenas can still keep most of this memory for a long time, and other
+programs cannot use it.
 
-An arena serves only one thread at a time. But Python also runs only one thread at a time, so one arena is as fast
-as several.
+A single arena does not slow the broker down. An arena serves only one thread at a time, but Python also runs only
+one thread at a time.
 
 The function `use_one_arena` makes two changes: the process uses only one arena, and glibc returns large freed
 blocks to the operating system at once. For these changes, the function sets three settings of glibc with glibc's
 function `mallopt`. The manual page mallopt(3) describes the settings.
 
-In a test (tests/reliability/hostile.py), a broker receives 124,000 invalid requests. Its resident memory is
-then 102 MB with glibc's defaults, 79 MB with one arena, and 61 MB if glibc also returns large freed blocks.
+After 124,000 invalid requests (tests/reliability/hostile.py), a broker has 102 MB of resident memory with glibc's
+defaults, 79 MB with one arena, and 61 MB if glibc also returns large freed blocks.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ LARGE_BLOCK = 4 << 20
 
 
 def use_one_arena() -> None:
-    """Let glibc use one arena (pool of memory), and return large freed blocks to the operating system at once.
+    """Make glibc use one arena (memory pool), and return large freed blocks to the operating system at once.
 
     If the C library of the system is not glibc, do nothing.
     """

@@ -152,7 +152,7 @@ def client_options(
 
 
 def cluster_options(command: Command) -> Command:
-    """Add `--json` and the options of an `hmb.Admin` to a command that takes `client: ClientConfig, as_json: bool`."""
+    """Add `--json` (for the parameter `as_json`) and the options of an Admin (for `client`) to a command."""
     return client_options()(json_option(command))
 
 

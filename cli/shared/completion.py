@@ -1,6 +1,6 @@
 """Completes the names of topics, partitions, groups and settings on the command line.
 
-Only a broker knows which of these names exist, so this module asks a broker for them.
+Only a broker knows its topics, partitions, groups and settings, so this module asks a broker for their names.
 
 When the user presses Tab, the shell starts `hmb`, and click calls one of the functions in this module. The function
 gets the unfinished line, and asks the broker that this line names. While it waits for the response, the user cannot

@@ -1,4 +1,4 @@
-"""Opens a control port for tests of a broker. Stops the broker when the process of its test ends."""
+"""Lets a test control a broker through a port, and stops the broker when the test's process ends."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The options `--state`, `--ui` and `--metrics` of `hmb broker`: parse their addresses, and open their ports."""
+"""Parses the addresses in the options `--state`, `--ui` and `--metrics`, and opens the broker's ports."""
 
 from __future__ import annotations
 

@@ -4,8 +4,8 @@ In a shell, `command >&-` starts a command with a closed standard output. Descri
 operating system would assign it to the next file that the command opens. The command would print its output
 into this file.
 
-`prepare_streams` therefore opens a substitute for each closed stream. A read from the substitute for standard
-input returns no bytes. A write to the substitute for standard output fails.
+If a standard stream is closed, `prepare_streams` opens a substitute for it. Reading from the substitute for
+standard input returns no bytes. Writing to the substitute for standard output fails.
 
 When a write fails, Python raises an OSError that does not contain the name of the file. `prepare_streams` therefore
 replaces standard output by a stream that raises `OutputError`. The command can then report that standard output could
@@ -85,8 +85,8 @@ def prepare_streams() -> None:
         (2, sys.stderr, os.O_WRONLY),
     ):
         if stream is None:
-            # `os.open` returns the smallest free descriptor. All descriptors below `number` are open, so the new file
-            # gets the descriptor `number`.
+            # `os.open` returns the smallest free descriptor. This is `number`: it is closed, and all smaller
+            # descriptors are open.
             opened = os.open(os.devnull, way)
             assert opened == number
     if sys.stdin is None:

@@ -185,8 +185,8 @@ def _frames(pieces: Iterable[memoryview], expected: Expected) -> Iterator[WireFr
     The bytes of a response do not show its API. The function takes the API from an earlier request with the same
     correlation id.
     """
-    # A response names its request only by the correlation id. Several connections can use the same id. The dict
-    # therefore maps each id to all requests found so far, the newest first.
+    # Several connections can use the same correlation id. The dict therefore maps each id to a list of all requests
+    # with this id that were found so far, the newest first.
     asked: dict[int, list[WireFrame]] = {}
     for piece in pieces:
         position = 0
@@ -201,8 +201,8 @@ def _frames(pieces: Iterable[memoryview], expected: Expected) -> Iterator[WireFr
 def _recognize(data: memoryview, expected: Expected, asked: dict[int, list[WireFrame]]) -> WireFrame:
     """Return the message at the beginning of the data.
 
-    If the data can only be a response, the user must name its API and version. If the user has not named them, the
-    function raises CliError.
+    A response does not contain its API and version. Raises CliError for a response if neither the user nor an
+    earlier request names them.
     """
     from hmb.protocol.annotate import SIZE
 
@@ -258,8 +258,8 @@ def _has_request_header(frame: WireFrame) -> bool:
 def _refuse_response(wire: memoryview, data: memoryview, expected: Expected) -> None:
     """Raise CliError if the bytes match a response, or if the user has set the option --response.
 
-    A response contains neither its API nor its version. Without --api and --version, the command therefore
-    cannot decode the response. The error's message lists the APIs and versions that match the bytes.
+    A response contains neither its API nor its version, so the user must set --api and --version. The error's
+    message lists the APIs and versions whose responses match the bytes.
     """
     from hmb.protocol.messages import API_KEYS, api_name, response_class
 

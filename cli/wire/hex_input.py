@@ -37,7 +37,7 @@ TCP = 6  # the protocol number of TCP in an IP header
 
 
 class HexError(ValueError):
-    """A text is neither hexadecimal digits nor a hex dump. The message names the reason, and often the line."""
+    """A text is neither hexadecimal digits nor a hex dump. The message contains the reason, and often the line."""
 
 
 class HalfByte(HexError):
@@ -103,7 +103,7 @@ def _row(line: str) -> tuple[int, bytes, bool] | None:
 
 
 def _pieces(lines: list[str]) -> Iterator[bytes]:
-    """Yield each piece (block of bytes) of a dump. Ignore lines of other text. Raises HexError."""
+    """Yield each block of bytes in a hex dump. Skip lines that belong to no block. Raises HexError."""
     piece, base, row, is_repeated = bytearray(), 0, b"", False
     for number, line in enumerate(lines, 1):
         if line.strip() == "*":

@@ -1,11 +1,11 @@
 """Allows line breaks inside long names in code, but only after certain characters.
 
-The style sheet of the website keeps each word of code on one line. The browser therefore never begins a new
-line inside the option `--port`.
+The style sheet of the website keeps each word of code on one line. The browser therefore never begins a new line inside
+the option `--port`.
 
-But a word of more than 30 characters may be too wide for a phone's screen or for a table column. This module
-allows a line break in such a word: after a dot, a slash, an underscore or two colons. A short ending such as
-`.ms` or `.py` stays with the text before it.
+But a word of more than 30 characters may be too wide for a phone's screen or for a table column. This module allows a
+line break in such a word: after a dot, a slash, an underscore or two colons. A short ending such as `.ms` or `.py`
+stays with the text before it.
 
 For example, a page can show `group.consumer.heartbeat.interval.ms` in two lines:
     group.consumer.

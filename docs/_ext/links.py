@@ -192,12 +192,12 @@ def finish(app: Sphinx, error: Exception | None) -> None:
 def store(path: Path, results: Iterable[dict[str, Any]]) -> None:
     """Write `links.txt` from the results of `linkcheck`, the builder of Sphinx that opens all links.
 
-    Each link to another site has a line in `links.txt`:
+    The function writes a line for each link to another site:
 
-    - If the link works, the line gets the current date and the state `answered`.
-    - If the link fails, the old line stays.
-    - A failing link without an old line gets a line with the current date and the state `listed`, because the site
-      has never answered.
+    - If the link works, the line contains the current date and the state `answered`.
+    - If the link fails, its old line stays.
+    - If a failing link has no old line, the new line contains the current date and the state `listed`, because the
+      site has never answered.
     """
     known, entries = read_entries(path), {}
     for result in results:

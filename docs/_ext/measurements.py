@@ -1,6 +1,6 @@
 """Shows the numbers from the result files of benchmarks on a page, as tables and charts.
 
-These blocks show two benchmarks as tables, a third as charts, and results of a thesis:
+These blocks of a page show two benchmarks as tables, a third one as charts, and results of the bachelor thesis:
     ```{measured} thesis
     ```
     ```{measured} clients-20261121-215731.json

@@ -1,8 +1,8 @@
 """A Sphinx extension that leaves out the results of Spark notebooks if this machine cannot run Spark.
 
 The notebooks that read topics with Spark need PySpark and Java. `pip install 'hmb[spark]'` installs both. If
-PySpark or Java is missing, `make docs` shows the code of these notebooks without results. A note at the top of
-each page says what is missing.
+PySpark or Java is missing, `make docs` still works, but the pages of these notebooks show the code without results. A
+note at the top of each of these pages names the missing part.
 
 This extension also gives each plot of a lab a text alternative, for readers who cannot see the plot. The text consists
 of the sentences of the page that describe the plot.

@@ -10,8 +10,8 @@ The argument of `page-picture` is the name of a picture in `docs/pictures`. Each
 light colors, and one with dark colors. The reader's browser shows one of the two. A book for an e-reader
 contains only the light file.
 
-The directive `page-picture` shows screenshots from `docs/pictures`. The program `tools/page_pictures.py` takes
-these screenshots. Run the program after each change of the broker's web page.
+The program `tools/page_pictures.py` takes the screenshots, and writes them into `docs/pictures`. Run the program after
+each change of the broker's web page.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """The directive `permissions` shows a table of the permissions that a client needs for each API.
 
-The directive `permissions` shows all permission rules from the broker's code, so it needs no argument:
+The table contains all permission rules from the broker's code, so the directive needs no argument:
     ```{permissions}
     ```
 """

@@ -1,7 +1,6 @@
 """Writes a page for each API, and the table of all APIs, before Sphinx reads the pages.
 
-The extension writes one page for each API that has a handler in the broker. It generates each page from the
-code.
+An API has a page only if the broker has a handler for it. The extension generates this page from the code.
 
 Each API has two modules: one contains the handler of the API, and the other contains the message classes. The
 text of the API's page comes from the docstrings of these two modules.

@@ -4,11 +4,11 @@ To show the states of a consumer group, a page contains these lines:
     ```{states} hmb.coordinator.classic.states:TRANSITIONS
     ```
 
-The picture shows the states as boxes in a column, in the order in which an enum defines them. Each arrow shows
-a change of state:
+The picture shows the states as boxes in a column, in the order in which an enum defines them. Each arrow shows a change
+of state. The place of the arrow depends on its direction:
 - An arrow to the next box below is a straight line between the two boxes.
-- An arrow to a box further down is on the right side of the column.
-- An arrow to a box further up, or from a box to itself, is on the left side of the column.
+- An arrow to any other box below is on the right side of the column.
+- An arrow to a box above, or from a box to itself, is on the left side of the column.
 
 If two arrows on the same side of the column would overlap, the directive draws them at different distances from the
 boxes. Below the picture, a table shows each change of state, and the event that causes the change.
@@ -30,9 +30,9 @@ WIDTH, HEIGHT, GAP = 190, 36, 40  # pixels: the width and the height of a box, a
 MAX_WORDS = 2  # the greatest number of words in a label; a longer label does not fit into a box
 LANE = 24  # pixels between two arrows on the same side
 CLEARANCE = 9  # pixels between the middle of a number and a line
-# An arrow begins or ends at this distance (pixels) from the middle of a box's side. A positive distance is below the
-# middle, and a negative one is above it. On each side, all distances differ, so incoming and outgoing arrows never meet
-# at one point.
+# The distances (pixels) from the middle of a box's side to the points at which arrows begin or end. A positive distance
+# is below the middle, and a negative one is above it. On each side, all distances differ, so incoming and outgoing
+# arrows never meet at one point.
 BEGIN_RIGHT, END_RIGHT = 6, -6
 BEGIN_LEFT, END_LEFT = 12, 3
 BEGIN_LOOP, END_LOOP = -14, -4  # on the left side, for an arrow from a box to itself

@@ -8,19 +8,18 @@ With the following lines in a page, the directive `step-by-step` draws how HMB f
 The directive `step-by-step` has an argument of two parts: the path of a Python file, relative to the page, and
 the name of a function in this file. The text below the argument is the title of the drawings.
 
-Sphinx calls the function named in the directive `step-by-step`. This function runs HMB's own code,
-draws the result of each step, and returns a list of `Step` objects.
+Sphinx calls the function named in the directive `step-by-step`. This function runs HMB's own code, draws the result of
+each step, and returns a list of `Step` objects.
 
 A page contains all steps of a process, one below the other. A reader sees all of them on paper, in the EPUB, and in a
 browser without JavaScript. In a browser with JavaScript, the script `_static/step-by-step.js` shows one step at a time,
 and adds the buttons "back" and "next". When the steps have the keyboard focus, the left and the right arrow key work
 like these buttons.
 
-Each caption of a step is clear without the other captions. Each drawing has a text alternative: a description
-for readers who cannot see the drawing (drawing.py).
+The caption of each step is clear without the other captions. Each drawing has a text alternative: a description for
+readers who cannot see the drawing (drawing.py).
 
-All steps have drawings of the same size, so the rest of the page does not move when a reader goes to the next
-step.
+All drawings of a process have the same size, so the rest of the page does not move when a reader goes to the next step.
 """
 
 from __future__ import annotations

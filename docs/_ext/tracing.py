@@ -14,9 +14,9 @@ inside `with traced(watched)`, which records the calls. Finally, `add_calls` add
 Each participant of the drawing has a *lane*, a vertical line. A call becomes an arrow from the lane of the calling
 function to the lane of the called function.
 
-A drawing shows calls of HMB's functions. The program that makes the drawing imports these functions. If
-somebody renames one of the functions, the import fails, and Sphinx cannot build the page. A drawing therefore
-never shows a function that no longer exists.
+The program that makes a drawing imports each function whose calls the drawing shows. If somebody renames one of these
+functions, the import fails, and Sphinx cannot build the page. A drawing therefore never shows a function that no longer
+exists.
 """
 
 from __future__ import annotations

@@ -97,7 +97,7 @@ def tones_of_result(found: Found) -> list[Tone]:
 
 
 def draw_log(drawing: Drawing, found: Found, tones: list[Tone]) -> None:
-    """Draw the batches of the segment, each in its color (its tone)."""
+    """Draw the batches of the segment. The list `tones` contains their colors."""
     for number, (batch, tone) in enumerate(zip(found.batches, tones, strict=True)):
         x = LEFT + CELL * number
         drawing.box(x, 232, CELL - 3, 36, f"{batch.base_offset}-{batch.last_offset}", tone=tone, size=14)

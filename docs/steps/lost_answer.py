@@ -5,7 +5,7 @@ duplicate in the log.
 
 The network is simulated, but the logs are real logs of HMB. The tuple `SENT` contains the requests of an
 idempotent producer. The tuple `WITHOUT_IDS` contains the requests of a producer without idempotence. The
-field `fate` of a request is "arrives", "request lost" or "response lost".
+field `fate` of a request describes what the network loses: the request, its response, or nothing.
 """
 
 from __future__ import annotations
@@ -167,7 +167,7 @@ def draw_log(drawing: Drawing, outcome: Outcome) -> None:
 
 
 def draw_memory(drawing: Drawing, sent: Sent, outcome: Outcome) -> None:
-    """Draw the sequence numbers that the log stores to detect duplicates. The request's number is violet."""
+    """Draw each batch that the log remembers: its sequence number and offset. The request's batch is violet."""
     if sent.producer_id == NO_ID:
         drawing.text(10, 250, "the log remembers no batch without a producer id", anchor="start", size=13)
         return

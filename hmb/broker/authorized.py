@@ -4,11 +4,11 @@ A response can contain a number that shows the client's permitted operations. Fo
 one number for each topic. Each bit of the number stands for one operation, and is 1 if the client may perform this
 operation.
 
-In the numbers TOPIC_OPERATIONS, GROUP_OPERATIONS and CLUSTER_OPERATIONS, the bit of every possible operation is
-1 (permitted). A handler writes one of these numbers into its response, without checking any ACLs.
+In TOPIC_OPERATIONS, GROUP_OPERATIONS and CLUSTER_OPERATIONS, the bit of every possible operation is 1
+(permitted). A handler writes one of these numbers into its response, without checking any ACLs.
 
-Without an authorizer, the number in the response stays unchanged. With an authorizer, a *guard* (a function,
-see security/acls/guards.py) checks the ACLs, and sets the bit of each forbidden operation to 0.
+Without an authorizer, the number stays unchanged. With an authorizer, a *guard* (a function, see
+security/acls/guards.py) then checks the ACLs, and sets the bit of each forbidden operation to 0.
 """
 
 from hmb.protocol.enums import AclOperation

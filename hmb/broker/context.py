@@ -114,7 +114,8 @@ class ConnectedClient:
 
     host: str = ""
     port: int = 0
-    # Returns True if the client has disconnected. A waiting handler checks this periodically, and stops waiting.
+    # Returns whether the client has disconnected. A waiting handler calls this function periodically, and stops waiting
+    # if the result is True.
     is_gone: Callable[[], bool] = lambda: False
     last_header: RequestHeader | None = None  # the header of the client's last request
     requests: int = 0  # number of requests that the broker has received

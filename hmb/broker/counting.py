@@ -25,8 +25,8 @@ from hmb.protocol.schema import Response, Struct
 def counted(handlers: Mapping[ApiKey, Handler], counters: RequestCounters) -> dict[ApiKey, Handler]:
     """Return a wrapper for each handler. A wrapper calls its handler and updates `counters`.
 
-    For each request, the wrapper looks up its handler in `handlers` again. A test can therefore replace a handler
-    in `handlers` later, for example by a handler that fails.
+    For each request, a wrapper gets its handler from `handlers`. A test can therefore replace a handler later, for
+    example by one that fails.
     """
     return {api: _counted(api, handlers, counters) for api in handlers}
 
@@ -123,9 +123,9 @@ def _has_error(structs: Sequence[Any], fields: ErrorFields) -> bool:
 
 
 def error_fields(struct: type[Struct]) -> ErrorFields:
-    """Return where a message has the field `error_code`: in the message itself, or in items of arrays.
+    """Return where the class `struct` has the field `error_code`: directly, or in the items of arrays.
 
-    `struct` is the class of a message or an array item. The result includes arrays inside items.
+    `struct` is the class of a message or an array item. The search includes nested arrays (arrays inside items).
     """
     items = {name: field.item.struct for name, field in struct.fields.items() if field.item and field.item.struct}
     arrays = [(name, error_fields(item)) for name, item in items.items()]

@@ -9,8 +9,8 @@ Later, the thread of the connection calls `Deferred.result`. This function waits
 and returns the response.
 
 The `Deferred` of a handler returns the response as an object, but the connection needs bytes. The dispatcher
-(dispatch.py) therefore creates an outer `Deferred` around this inner `Deferred`. The outer `result` calls the
-inner `result`, and encodes the returned object as bytes.
+(dispatch.py) therefore creates a second `Deferred`. Its `result` gets the object from the handler's `Deferred`,
+and encodes the object as bytes.
 
 The thread of a connection can collect several deferred responses, and then call `Deferred.result` for each of
 them. The module network/gathering.py limits the number of collected responses.

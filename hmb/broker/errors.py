@@ -10,8 +10,8 @@ from typing import Protocol
 from hmb.protocol.errors import ErrorCode, KafkaError
 
 LOGGER = logging.getLogger(__name__)
-# These errors mean that a coordinator is not ready. Clients expect these errors only from requests to a coordinator.
-# For example, one of them in a Produce response would stop the producer.
+# These errors mean that a coordinator is not ready. Clients expect these errors only in a coordinator's responses. For
+# example, an old producer may not try again after one of them in a Produce response.
 COORDINATOR_ERRORS = frozenset(
     {ErrorCode.COORDINATOR_LOAD_IN_PROGRESS, ErrorCode.COORDINATOR_NOT_AVAILABLE, ErrorCode.NOT_COORDINATOR}
 )

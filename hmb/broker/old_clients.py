@@ -15,8 +15,8 @@ The broker converts the batches of a response one by one while it sends the resp
 for only one batch at a time. If the client does not read, this batch stays in memory until the broker closes
 the connection (network/sending.py).
 
-MAX_CONVERSION_MEMORY limits the memory of all responses to old clients together. Before the broker sends the
-messages of a partition, it reserves memory for the partition's largest batch. If too little memory is free, the
+All responses to old clients share 64 MiB of memory (MAX_CONVERSION_MEMORY). Before the broker converts the
+batches of a partition, it reserves memory for the largest of these batches. If too little memory is free, the
 broker waits.
 
 *Damaged batches.* If the first batch of a response is damaged, an old client gets the error CORRUPT_MESSAGE. If a
@@ -74,8 +74,8 @@ class ByteBudget:
 
 
 CONVERTED = ByteBudget(MAX_CONVERSION_MEMORY)
-# If a client reads nothing, the broker closes the connection after about 30 s (network/sending.py). The memory for the
-# response then becomes free. So 60 s are enough for a thread that waits for free memory.
+# A thread waits at most this number of seconds for free memory. If a client reads nothing, the broker closes its
+# connection after about 30 s (network/sending.py), so the memory for its response becomes free earlier.
 PATIENCE = 60.0
 
 

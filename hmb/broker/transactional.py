@@ -5,9 +5,9 @@ The broker appends records of a transaction to a partition only if the partition
 transaction. Before an append, the broker asks the transaction coordinator to *verify* that the partition
 belongs to the transaction.
 
-With transaction version 2 (Produce 12 and later), the producer sends the Produce request at once. The broker
-asks the transaction coordinator to *add* the partitions of this request to the transaction. The producer
-saves the round trip for AddPartitionsToTxn.
+With transaction version 2 (Produce 12 and later), the producer saves a round trip, because it sends no
+AddPartitionsToTxn request. Instead, the broker asks the transaction coordinator to *add* the partitions of each
+Produce request to the transaction.
 
 In Kafka, the transaction coordinator can be another broker, so each question to it takes a network round trip.
 A Kafka broker therefore asks only once whether a partition belongs to a transaction. HMB's coordinator runs in
@@ -167,9 +167,9 @@ class TransactionalProduce:
     def _error_for_producer(self, error: KafkaError) -> KafkaError:
         """Return the error that the Produce response contains instead of `error`.
 
-        A producer expects some errors, for example NOT_COORDINATOR, only from a coordinator. In a Produce response, an
-        error of this kind would stop the producer. The method returns NOT_ENOUGH_REPLICAS instead, so that the producer
-        tries again.
+        A producer expects some errors, for example NOT_COORDINATOR, only from a coordinator. After one of them in a
+        Produce response, an old producer may not try again. The method therefore returns NOT_ENOUGH_REPLICAS instead.
+        All producers try again after this error.
 
         An old client does not know every error code. For example, clients know TRANSACTION_ABORTABLE only since
         Produce 11. In older versions, the method returns an error with the older code INVALID_TXN_STATE.

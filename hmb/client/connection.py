@@ -11,8 +11,8 @@ sides support (KIP-35):
                  <-----  Produce 3 to 12, Fetch 4 to 16, ...
     Fetch v16    ----->
 
-Brokers older than Kafka 0.10 do not know the ApiVersions request, and close the connection. The client then uses
-the versions of Kafka 0.9 if the broker answers a ListGroups request, and otherwise those of Kafka 0.8.2.
+Brokers before Kafka 0.10 do not know ApiVersions and close the connection. The client then sends ListGroups. If
+the broker answers, the client uses the versions of Kafka 0.9, and if not, the versions of Kafka 0.8.2.
 
 A broker can close the connection after an ApiVersions request for two reasons: the broker is older than Kafka
 0.10, or it is shutting down. Only an old broker needs the request versions of Kafka 0.9 or 0.8.2, in which

@@ -5,9 +5,9 @@ would be hard to find. The code is therefore in functions, in one module for eac
 line for each method:
     create_topics = delegated("_brokers", topics.create_topics)
 
-In the class `Admin`, this line creates a method. The call `admin.create_topics(["a"])` then means
-`topics.create_topics(admin._brokers, ["a"])`. The method takes its signature and its docstring from the
-function `topics.create_topics`, so `Admin` does not repeat them. A type checker also knows the signature.
+The function `delegated` creates the method `Admin.create_topics`. The call `admin.create_topics(["a"])` means
+`topics.create_topics(admin._brokers, ["a"])`. The method takes its signature and its docstring from
+`topics.create_topics`, so `Admin` does not repeat them. A type checker also knows the signature.
 """
 
 from __future__ import annotations

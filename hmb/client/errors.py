@@ -21,9 +21,9 @@ application imports a class from `hmb`, or from the module in brackets:
       MirrorError           [hmb.mirror.errors] a mirror cannot continue
         MirrorInterrupted   [hmb.mirror.errors] a mirror's session fails, and a new session begins
 
-Many invalid TLS settings first raise TlsSettingError. A client then converts this error to SecuritySettingError,
-and a broker converts it to ConfigError. If a client reads its settings from a properties file, it converts
-SecuritySettingError to SettingError.
+If a TLS setting is invalid, a client raises SecuritySettingError. If the client reads its settings from a
+properties file, it raises SettingError instead. A broker raises ConfigError. Often, HMB has converted a
+TlsSettingError to one of these errors.
 
 The table does not contain the subclasses of KafkaError, for example `TopicDeleted` (hmb/spark/offsets.py).
 

@@ -20,8 +20,8 @@ Brokers older than Kafka 0.10.1 support only version 0 of ListOffsets. They stor
 know when each segment file was last changed. For a time (`AtTime`), they return the first offset of the last
 segment that was not changed after this time.
 
-For example, segment A was last changed at 10:30, and the next one at 11:30. For 11:00, the broker returns the
-first offset of A. From there, a consumer reads some older records before it reaches 11:00.
+For example, segment A was last changed at 10:30, and the next segment at 11:30. If a client asks for 11:00, the
+broker returns the first offset of A. The client first reads some records that are older than 11:00.
 """
 
 from __future__ import annotations

@@ -5,8 +5,8 @@ a type checker knows the name and the type of each setting:
     class ProducerSettings(TypedDict, total=False):
         linger_ms: Annotated[float, Declared(5, "linger.ms", milliseconds, "How long (ms) a batch waits for records.")]
 
-The line in the typed dictionary (`ProducerSettings` or `ConsumerSettings`) is the only declaration of a setting. HMB
-takes the default value, the documentation and the name for `client.properties` files from this line.
+A setting has only one declaration: a line in the typed dictionary `ProducerSettings` or `ConsumerSettings`.
+From this line, HMB takes the default value, the documentation, and the name that `client.properties` files use.
 
 A keyword is Kafka's name of the setting, with underscores instead of dots: `linger.ms` becomes `linger_ms`. If HMB's
 setting is in seconds, its keyword has no `_ms`: `request.timeout.ms` becomes `request_timeout`.
@@ -80,7 +80,7 @@ def seconds(text: str) -> float:
 
 
 def time_limit(text: str) -> float:
-    """Convert a text that is a number of milliseconds above 0, and return seconds: "1500" becomes 1.5."""
+    """Convert a time limit from ms to seconds: "1500" becomes 1.5. The limit must be greater than 0."""
     limit = seconds(text)
     if not limit:
         raise ValueError("the value must be above 0")

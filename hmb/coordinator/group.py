@@ -35,8 +35,8 @@ from hmb.records.producer_numbers import ProducerIdAndEpoch
 class Write:
     """Records that the journal stores together.
 
-    After the write, the caller runs `on_stored(error, now)`. `error` is the reason for which the journal could not
-    store the records, or None if the write succeeded.
+    `GroupRunner` writes the records, and then calls `on_stored(error, now)`. If the write has failed, `error` is
+    the reason. Otherwise, `error` is None.
     """
 
     records: Sequence[KeyAndValue]
@@ -77,7 +77,7 @@ def check_empty(group: Group) -> None:
 
 
 class Group(Protocol):
-    """A group of any kind. The parameter `now` is a time in ms from a clock that never jumps."""
+    """A group of any kind. The parameter `now` is the current time in ms, from a clock that never goes back."""
 
     kind: ClassVar[GroupType]  # the group type in ListGroups responses
     group_id: str
@@ -87,7 +87,7 @@ class Group(Protocol):
 
     @property
     def successor(self) -> Group | None:
-        """The new group that replaces this group if the group changes its protocol; otherwise None."""
+        """The new group that replaces this group to change the protocol; None if this group stays."""
 
     @property
     def protocol_type(self) -> str | None: ...

@@ -61,7 +61,7 @@ class GroupTable:
             return self._groups[group_id]
 
     def remove(self, runner: GroupRunner) -> None:
-        """Remove this group. If the table now contains a different group with the same id, keep that group."""
+        """Remove the group `runner`. If the table now contains a newer group with the same id, do nothing."""
         group_id = runner.machine.group_id
         with self._lock:
             if self._groups.get(group_id) is runner:  # After `clear`, a new group can have this id.

@@ -67,7 +67,7 @@ def decode_share_state(record: Record) -> Decoded:
 
 
 def _decode(record: Record, keys: Keys) -> Decoded:
-    """Return the key and the value of a record as JSON, or an error message like that of Kafka's tool."""
+    """Return a record's key and value as JSON, or an error message like those of Kafka's DumpLogSegments."""
     if record.key is None:
         return Decoded(f"Error at offset {record.offset}, skipping. It has no key.", None)
     try:

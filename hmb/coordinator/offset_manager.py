@@ -8,8 +8,8 @@ The commit of a removed member is always earlier in the journal's queue than a c
 A thread holds the group's lock while it checks that the sender of a commit is a member and adds the commit to the
 queue. Meanwhile, the group cannot remove the sender.
 
-When a group removes a member, the journal's queue or the log already contains all accepted commits of this
-member. The next owner of a partition commits after the removal, so the next owner's commits come later.
+When a group removes a member, all accepted commits of this member are already in the journal's queue or log.
+The next owner of a partition commits later, so the new offset replaces the old offset.
 
 For example, member A commits offset 40. The commit is in the journal's queue, but not yet on disk. Now the group
 removes A and assigns the partition to member B, which commits offset 45. The queue then contains offset 40 before
@@ -180,7 +180,7 @@ class OffsetManager:
             return {partition: known[partition] for partition in partitions if partition in known}
 
     def pending(self, group_id: str) -> set[TopicPartition]:
-        """Return the partitions for which a producer has committed offsets of this group in an open transaction."""
+        """Return the partitions for which an open transaction contains a committed offset of this group."""
         with self._lock:
             return self._offsets.pending(group_id)
 

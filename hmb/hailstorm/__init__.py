@@ -10,9 +10,9 @@ With Hailstorm, each record counts exactly once, even if processors crash. Two i
 First, each state is a *commutative monoid*: two states can be merged, and neither the order nor the grouping of the
 merges changes the result.
 
-Second, each snapshot has a *clock* with one offset for each partition, for example 11 for partition tags-0 and 40 for
-partition tags-1. On every processor, the snapshot includes exactly the tuples that come from records below these
-offsets.
+Second, each snapshot has a *clock*: one offset for each partition. On every processor, the snapshot includes
+exactly the tuples from records below their partition's offset. With offset 11 for tags-0, the snapshot includes
+records 0 to 10 of tags-0.
 
 The processors do not have to stop at the same time for a snapshot. Each tuple carries the partition and the
 offset of its record, so a bolt can recognize tuples that do not belong to the snapshot. A bolt with a state

@@ -1,4 +1,4 @@
-"""The bolt: a part of a topology that merges each tuple into its state, and then sends tuples made from this state.
+"""A bolt in a topology merges each input tuple into a state, and sends new tuples made from the state.
 
 A bolt handles each tuple t in three steps. The user writes the functions `lift`, `merge` and `transform`:
     state' = merge(state, lift(t))        `lift` makes a small state from t, and `merge` adds it to the bolt's state
@@ -40,7 +40,7 @@ value of a key. For example, a mean of 4 numbers (version 4) replaces a mean of 
 `Max` and `TopN` keep the largest values. Use them only for values that never become smaller, for example
 counts.
 
-A second bolt that computes a sum or a mean of all outputs is a mistake. `hailstorm.check` searches for it.
+A sum or mean of all outputs of a bolt depends on the input order. `hailstorm.check` searches for this mistake.
 
 **Combining.** A bolt with `combine=True` receives one state for each key of a batch, instead of single tuples.
 To save time, the processor that sends the batch merges all tuples with the same key into one state. The bolt
@@ -192,10 +192,9 @@ class Bolt:
 
     @property
     def windows(self) -> WindowsOf | None:
-        """The bolt's monoid if the bolt keeps a state for each window of event time, otherwise None.
+        """The monoid that merges the bolt's states window by window, or None if the bolt has no windows.
 
-        The monoid merges the states of each window separately. After a window has ended, the bolt drops the state
-        of this window.
+        The bolt keeps one state for each window of event time, and drops this state after the window has ended.
         """
         return self.monoid if isinstance(self.monoid, WindowsOf) and self.event_time else None
 
@@ -219,7 +218,7 @@ def _missing_map(windows: WindowsOf, *, has_transform: bool) -> str | None:
 
 
 def _running_windows(windows: Any, time: int, key: Any, state: Any) -> list[Any]:
-    """Return the new result of `key` in each window that contains `time`. Omit windows that the bolt has dropped."""
+    """Return the result for `key`, such as a count, from each window that contains `time`. Omit dropped windows."""
     assert isinstance(windows, Sliding)
     result = windows.values.values.result  # type: ignore[attr-defined]  # Each window has a MapOf, with `values`.
     return [((key, start), result(state[start][key])) for start in windows.starts(time) if start in state]

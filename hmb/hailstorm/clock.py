@@ -1,4 +1,4 @@
-"""The clock: one value that contains the progress of a topology as one offset for each partition.
+"""A clock describes how far a topology has read its input: it contains one offset for each partition.
 
 A topology reads several partitions, and their records have no common order. Suppose that a bolt counts the records of
 two partitions. At 12:00:05, it has counted 9 records of one partition and 2 of the other. In a second run, the numbers
@@ -27,8 +27,8 @@ offset instead, for three reasons:
 Clocks are only partially ordered. C <= D holds if C[p] <= D[p] for every partition p. For the two clocks (4, 0) and (3,
 1), neither (4, 0) <= (3, 1) nor (3, 1) <= (4, 0) holds.
 
-Source: Hailstorm, chapter 3.3.1, "Clock"; Jackson, "Exactly Once Semantics" (the paper's reference 12). Kafka 0.7
-design, "Consumer state", also describes the state of a reader as a set of offsets.
+Source: the Hailstorm paper (chapter 3.3.1, "Clock", and reference 12: Jackson, "Exactly Once Semantics"). The
+Kafka 0.7 design, "Consumer state", also describes a reader's state as a set of offsets.
 """
 
 from __future__ import annotations

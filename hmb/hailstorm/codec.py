@@ -393,7 +393,7 @@ def _write_bytes(out: bytearray, content: bytes) -> None:
 
 
 def _read_bytes(data: bytes, at: int) -> tuple[bytes, int]:
-    """Return the bytes whose length is stored at the position `at`, and the position after these bytes."""
+    """Read the length n at index `at`, and then n bytes. Return these bytes and the index after them."""
     length, at = _read_varint(data, at)
     if length > len(data) - at:
         raise CodecError(f"a length of {length} at byte {at} is beyond the end: {len(data) - at} bytes are left")

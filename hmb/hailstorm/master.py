@@ -39,10 +39,10 @@ from hmb.hailstorm.clock import Clock
 
 
 class MasterPhase(Enum):
-    """A phase of a topology: for example, records flow, or the spouts pause for a snapshot.
+    """A phase of a topology: for example, the spouts read records, or they pause for a snapshot.
 
-    The negotiator changes the phase. In "SpoutsPaused(clock)" and "Flowing(clock)", the clock has one offset for
-    each partition. The snapshot in progress covers the records below these offsets.
+    In the phases "SpoutsPaused(clock)" and "Flowing(clock)", the topology takes a snapshot. The snapshot's clock
+    contains one offset for each partition. The snapshot covers the records below these offsets.
     """
 
     DISCONNECTED = "Disconnected"

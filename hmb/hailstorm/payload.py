@@ -30,8 +30,8 @@ most important fields:
 
 In the example, `count` made two tuples from the record at offset 7, with the indexes 0 and 1.
 
-The low water mark contains one offset for each partition: all later tuples of the sender come from records at
-or above these offsets.
+Each `Payloads` object contains a low water mark: one offset for each partition. After this object, the sender
+sends no more tuples from records below these offsets.
 
 For example, a snapshot contains offsets 0 to 9 of a partition. When the marks of all senders are at least 10,
 all tuples from these offsets have arrived. The receiver needs the marks of all senders, so even a sender
@@ -98,7 +98,7 @@ class Payloads:
         return len(self.tuples)
 
     def ids(self) -> list[TupleId]:
-        """Return the identity of each tuple: the partition, the offset, the node names and the number."""
+        """Return a list with one `TupleId` for each tuple: an identity that stays the same in every replay."""
         topic, partition = self.partition
         path = "/".join(self.path)
         numbers = self.numbers or [(0,) * len(self.path)] * len(self.tuples)

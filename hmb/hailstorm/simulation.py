@@ -166,7 +166,7 @@ class Simulation:
         self._negotiator = self._new_negotiator()
 
     def run(self) -> SimulationResult:
-        """Take steps until the topology has ended. Raises TopologyError if it ends with an error or does not end."""
+        """Run the topology. Raises TopologyError if the topology fails or takes more than MAX_STEPS steps."""
         for step in range(MAX_STEPS):
             self.now += SECONDS_PER_STEP
             if self._master is not None and self._master.phase is MasterPhase.ENDED:
@@ -181,10 +181,9 @@ class Simulation:
     # -- the possible actions
 
     def _actions(self) -> Iterator[tuple[str, Action]]:
-        """Yield each action that is possible now, with a name.
+        """Yield the name and the function of each action that is possible now.
 
-        The dict `_speeds` contains a number for each name. The simulation chooses an action with a greater number more
-        often.
+        The dict `_speeds` maps each name to a speed. The simulation chooses fast actions more often than slow actions.
         """
         yield "negotiator", self._negotiate
         for (sender, receiver), queue in self._channels.items():

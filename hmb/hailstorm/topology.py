@@ -23,8 +23,8 @@ selects one of these three processors.
 
 If several nodes come after `tags`, each of them gets every tuple.
 
-The class `Processors` contains all processors of a topology, for the present partitions of its topics. For
-each processor, it also contains the processors that send tuples to it, and the partitions from which these
+A `Processors` object contains all processors of a topology, computed from the current partitions of its topics.
+For each processor P, it also contains the processors that send tuples to P, and the partitions from which these
 tuples come.
 
 The name of a processor is the name of its node, a hyphen and a number, for example `count-2`. The names of
@@ -35,8 +35,8 @@ nodes, their connections, their parallelism, and the kind of each bolt's state. 
 if a bolt gets a fourth instance. Some keys then belong to another instance, whose snapshot does not contain
 them.
 
-A topology with another shape needs a new snapshot store, and its spouts begin as at its first start. For
-example, a bolt stored sums, but now computes averages, so it cannot use the stored sums.
+If the shape of a topology changes, the topology needs a new snapshot store. The spouts then start as in a new
+topology. For example, a bolt that stores averages instead of sums cannot load the old sums.
 
 A snapshot store saves the `fingerprint` of its topology, and refuses a topology with another fingerprint. The
 fingerprint contains the nodes, and the kind of each bolt's state, for example `MapOf(Sum())`.

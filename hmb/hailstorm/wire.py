@@ -65,7 +65,7 @@ class FrameSocket:
     def receive(self) -> Any:
         """Wait for the next value, and return it.
 
-        Raises OSError if the connection is closed or broken, and CodecError if the bytes are not a value.
+        Raises OSError if the connection is closed or broken, and CodecError if the value is too large or malformed.
         """
         (length,) = LENGTH.unpack(self._read(LENGTH.size))
         if length > MAX_FRAME:

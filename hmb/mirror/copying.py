@@ -8,11 +8,11 @@ keys, values, headers and timestamps.
 In five cases, the mirror cannot copy the bytes of the records. It must decode the records, and encode them as a new
 batch:
 
-- Compaction has removed records, so the offsets in the batch have gaps. A broker refuses a batch with gaps if a
-  producer sends it, and the mirror sends its batches as a producer.
+- The offsets in the batch have gaps, because compaction has removed records. The target refuses gaps in a batch
+  from a producer such as the mirror.
 
-- The source broker has set the batch's timestamps (LogAppendTime). A broker also refuses a LogAppendTime batch from a
-  producer.
+- The source broker has set the batch's timestamps (LogAppendTime). The target refuses LogAppendTime batches
+  from a producer such as the mirror.
 
 - The batch header contains a delete horizon instead of the base timestamp. A delete horizon is the time after
   which compaction can delete the batch's tombstones and markers.

@@ -3,9 +3,9 @@
 Every few seconds, the mirror reads the committed offsets of the selected groups at the source, and translates
 them. The mirror commits a translated offset at the target if two conditions hold:
 
-- The group has no members at the target. If the group has members, the target refuses the commit.
-- The group has no committed offset at the target, or a smaller one than the translated offset. The mirror never
-  moves a group back.
+- The group has no members at the target. Otherwise, the target refuses the commit.
+- The group has no committed offset at the target, or its committed offset there is smaller than the translated
+  offset. The mirror never moves a group back.
 
 The mirror remembers *runs* of copied records. In a run, the offset grows by one from record to record, both at
 the source and at the target (see `translation`). For a committed offset in a run, the mirror computes the
@@ -55,7 +55,7 @@ class OffsetTranslator:
         self._counted: dict[tuple[TopicPartition, int], int] = {}
 
     def translate(self, partition: MirroredPartition, offset: int) -> int:
-        """Return the offset at the target for a group that has committed `offset` at the source."""
+        """Return the target cluster's offset that matches `offset`, a committed offset in the source cluster."""
         gap = partition.translation.gap_at(offset)
         if gap is None or offset - gap.source > MAX_COUNTED_OFFSETS:
             return partition.translation.translate(offset)
@@ -77,7 +77,7 @@ class OffsetTranslator:
 
 
 class TranslatedOffset(NamedTuple):
-    """A committed offset of a group: its partition and its offset, at the source and at the target."""
+    """A group's committed offset in a source partition, and the matching offset in the partition's copy."""
 
     group: str
     partition: TopicPartition

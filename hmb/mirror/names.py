@@ -27,10 +27,10 @@ class Aliases(NamedTuple):
 
     @property
     def checkpoints(self) -> str:
-        """The name of the topic in the target cluster to which the mirror writes translated offsets.
+        """The name of the target cluster's topic for checkpoints.
 
-        For each consumer group, the mirror translates the committed offsets of the source cluster into offsets of the
-        target cluster.
+        The mirror writes checkpoints to this topic. Each checkpoint contains a consumer group's committed offset at the
+        source, and the matching offset at the target.
         """
         return f"{self.source}.checkpoints.internal"
 

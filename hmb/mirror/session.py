@@ -238,10 +238,10 @@ class Mirror:
         self._report_translated(it, run.source)
 
     def _report_translated(self, it: MirroredPartition, offset: int) -> None:
-        """Inform the user, once for each partition, if its records get other offsets in the copy.
+        """Inform the user, but only once for each partition, if records get other offsets in the copy.
 
-        The object `it` describes the partition. From the source offset `offset` on, a record and its copy can have
-        different offsets.
+        The object `it` describes the partition. Records with a source offset of at least `offset` can have another
+        offset in the copy.
         """
         if not it.keeps_offsets and it.source not in self._translated:
             self._translated.add(it.source)

@@ -39,7 +39,7 @@ PartitionData = FetchResponse.FetchableTopicResponse.PartitionData
 
 
 class Fetched(NamedTuple):
-    """The batches of a partition, the offset of the next fetch, and the offset after the last committed record."""
+    """A partition's batches, the next offset to fetch, and the end offset for a `read_committed` consumer."""
 
     batches: list[SourceBatch]
     next_offset: int
@@ -48,7 +48,7 @@ class Fetched(NamedTuple):
 
 @dataclass(slots=True)
 class _Leader:
-    """A source broker, and the partitions that it leads. The next Fetch request has the order of `partitions`."""
+    """A source broker, and the partitions that it leads, in their order in the next Fetch request."""
 
     connection: Connection
     partitions: list[TopicPartition] = field(default_factory=list)

@@ -23,8 +23,8 @@ Version 2 of transactions has a disadvantage. At the end of a transaction, the c
 each partition of the transaction. Until all markers are written, a Kafka broker can refuse a batch of the
 next transaction. The mirror would then have to send this batch and all later batches again.
 
-In version 1 of transactions, an AddPartitionsToTxn request fails until the previous transaction has all its
-markers. The mirror sends this request before the batches, so it repeats only the request.
+In version 1 of transactions, the mirror sends AddPartitionsToTxn before the batches. If a marker of the
+previous transaction is missing, the request fails. The mirror then repeats only this request, not the batches.
 """
 
 from __future__ import annotations

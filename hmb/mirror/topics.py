@@ -1,4 +1,4 @@
-"""Creates the topics of the copy, with the settings and the partitions of the source.
+"""Creates topics in the target cluster, with the settings and partition counts of the source topics.
 
 The mirror copies only those settings of a topic that a user has set. It does not copy the defaults of the brokers.
 The mirror never copies these settings, even if a user has set them:
@@ -114,10 +114,10 @@ def _create(target: Admin, topic: NewTopic) -> None:
 
 
 def _grow(target: Admin, there: TopicDescription, wanted: int) -> None:
-    """Add the missing partitions to a copy. The number of partitions must be the same in both clusters.
+    """Add partitions to the target topic until it has `wanted` partitions, as many as the source topic.
 
-    A producer uses this number when it chooses the partition for a key. Raises MirrorError if the copy has more
-    partitions than its source.
+    Both topics need the same number, because a producer uses this number to choose the partition for a key. Raises
+    MirrorError if the target topic has more partitions.
     """
     if len(there.partitions) > wanted:
         raise MirrorError(

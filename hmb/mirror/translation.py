@@ -16,25 +16,25 @@ A partition *keeps* its offsets if each record has the same offset in the copy a
 example, the partition and its copy have records at all offsets from 7 to 99. These records form one run:
 source 7, target 7, 93 records.
 
-If the mirror writes in transactions, each transaction adds a marker to the copy. The marker uses an offset only
-in the copy, so it ends a run. A partition can have thousands of runs.
+If the mirror uses transactions, each transaction adds a marker to the copy. The source has no offset for this
+marker, so a new run begins after the marker. A partition can have thousands of runs.
 
-A mirror keeps at most MAX_RUNS (64) runs of a partition. If there are 65, it forgets every second run of the
-32 oldest. Each forgotten run leaves a *gap* between two other runs.
+A mirror keeps at most MAX_RUNS (64) runs of a partition. At 65 runs, it forgets the runs 2, 4, 6, ..., 32,
+counted from the oldest run. Each forgotten run leaves a *gap* between two runs.
 
 In a gap (a part of a partition), the mirror has forgotten the offsets of the copied records, so it counts
 records (see `groups`). For example, a gap begins at source offset 500, and a group has committed offset
 560. The offsets 500 to 559 belong to 40 records and 20 transaction markers. In the copy, the group
 continues after the first 40 records of the gap.
 
-If the mirror cannot count the records of a gap, the consumer group continues at the start of the gap. The group
-then reads some records again, but misses none.
+To translate a consumer group's offset in a gap, the mirror counts records. If it cannot, the group continues at
+the gap's start. The group rereads some records, but misses none.
 
-A mirror saves a partition's runs as text in an offset commit. This text must be short, so MAX_RUNS limits the
-number of runs.
+A mirror saves a partition's runs (series of copied records) as text in an offset commit. Brokers limit this
+text, so MAX_RUNS limits the number of runs.
 
-The command `hmb restore` uses the class `Translation` for the offsets of a backup (cli/backup/renumbering.py).
-The command does not save the translation as text, so it keeps all runs (`keeps_all`).
+The command `hmb restore` translates the offsets of a backup with `Translation` (cli/backup/renumbering.py). It
+does not save the runs (series of consecutive offsets), so their number needs no limit (`keeps_all`).
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ class TranslationGap(NamedTuple):
 class Translation:
     """Translates offsets of one source partition to offsets of its copy.
 
-    It stores the offsets of the copied records as runs (`CopiedRun`), in the order of these offsets.
+    It stores each series of copied records with consecutive offsets as a `CopiedRun`, in offset order.
     """
 
     def __init__(self, runs: Iterable[CopiedRun], *, keeps_all: bool = False) -> None:

@@ -2,7 +2,7 @@
 
 The server accepts three kinds of secrets, which are long random texts:
 
-- The *token* is part of the link that the broker prints. While the broker has no users, the token permits everything.
+- The *token* is part of the link that the broker prints. It permits everything if the server requires no login.
 
 - The *owner's token* is in a file in the data directory (ports.py). Only the owner of the directory can read
   this file. With the owner's token, commands such as `hmb state` may read everything without a login, even if

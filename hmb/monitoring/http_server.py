@@ -18,8 +18,8 @@ these requests with three checks:
 3. In the header Origin, a browser names the web site that sends the request. If this header exists, it must
    name the server.
 
-If the server listens on all addresses of its computer, it accepts every host name in the header Host. The
-protected routes of this server need TLS and a login.
+If the server listens on all addresses of its computer, it does not check the header Host. Instead, it uses TLS,
+and requires a login for all routes that are not public.
 
 The user opens the page of this server with a link that contains the token. The page then loads further files, and their
 addresses must not show the token. So the browser can also send the token in a cookie. After a login, a second cookie
@@ -192,7 +192,7 @@ class _Server(ThreadingHTTPServer):
         self._open: dict[socket, float] = {}  # each open connection -> the deadline for the arrival of its request
 
     def process_request(self, request: Any, client_address: Any) -> None:
-        """Serve a connection in a new thread. If too many connections are open, close it at once."""
+        """Serve a new connection in its own thread. If MAX_OPEN connections are open, close the new one."""
         with self._lock:
             has_room = len(self._open) < MAX_OPEN
             if has_room:

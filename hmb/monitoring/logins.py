@@ -4,16 +4,16 @@ The broker prints a link to its page. The link contains a random token. If the b
 who has the link can read the page. If the broker has users, a reader must also log in as one of them. The
 page then shows only what this user may read (rights.py).
 
-A broker has users if a listener uses SASL, if a SCRAM credential exists, or if the broker checks ACLs.
+The phrase "has users" means: a listener uses SASL, a SCRAM credential exists, or the broker checks ACLs.
 
 For example, alice logs in on the page with her SASL password. She gets a cookie with a random session id. The
 page then shows her everything that the principal User:alice may read.
 
-A session ends in one of these cases:
+A session ends in each of these cases:
 - The user logs out.
 - Somebody changes or removes the user's SCRAM password.
-- The session is SESSION seconds old (12 hours).
-- MAX_SESSIONS newer sessions exist.
+- The session is 12 hours old (SESSION).
+- All users together have MAX_SESSIONS (100) newer sessions.
 
 A computer that has sent too many wrong passwords must wait before it can try another password
 (hmb/broker/security/refused_logins.py).
@@ -153,8 +153,8 @@ class Logins:
     def _scram_credential(self, user: str, password: str) -> UserScramCredentialRecord | None:
         """Return the user's SCRAM credential if `password` is the right password, or else None.
 
-        The check takes the same time for an existing and for an unknown user, so an attacker cannot measure which users
-        exist.
+        The check takes equally long for existing and for unknown users, so the time does not reveal whether a
+        user exists.
         """
         found = None
         for mechanism in ScramMechanism:

@@ -1,11 +1,11 @@
-"""Takes samples of a broker's counters, for rates over the last minute and for the lag of groups over five minutes.
+"""Samples a broker's counters, for rates over a minute and a history of group lags over five minutes.
 
 A counter, such as a partition's log end offset, shows only a total. To compute a rate, such as records per
 second, HMB compares the counter with an older value. So a thread stores a sample of all counters every
 INTERVAL seconds.
 
-The thread for samples runs in a broker that serves its state or a web page over HTTP. It also runs in the
-command `hmb ui -b ADDRESS`, which serves a page about another broker.
+A broker samples its counters only if it offers its state or a web page over HTTP. For a web page,
+`hmb ui -b ADDRESS` samples the counters of the broker at ADDRESS.
 
 For example, a sample from 60 s ago contains the log end offset 1,000, and the log end offset is 4,000 now. The rate
 over the last minute is 50 records per second.
@@ -51,7 +51,7 @@ class StateSample(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class SampleRates:
-    """Computes rates from the growth of counters since a sample. If `sample` is None, all rates are None."""
+    """Computes how fast counters grow, from older values in `sample`. If `sample` is None, all rates are None."""
 
     sample: StateSample | None = None
     seconds: float = 0.0  # the time since the sample was taken

@@ -63,13 +63,13 @@ class CachedLog:
 
 
 class StateCache:
-    """The cached facts of all logs. Thread-safe. The cache does not keep a deleted log in memory."""
+    """A thread-safe cache with one `CachedLog` for each log. It does not keep deleted logs in memory."""
 
     def __init__(self) -> None:
         self._logs: WeakKeyDictionary[Log, CachedLog] = WeakKeyDictionary()
 
     def of(self, log: Log) -> CachedLog:
-        """Return the entry of a log. Make a new entry if the log has changed, or after FRESH seconds."""
+        """Return a log's entry. If the log has changed, or the entry is FRESH seconds old, create a new entry."""
         cached = self._logs.get(log)
         if cached is None or not cached.is_valid(log):
             cached = self._logs[log] = CachedLog(log, cached)

@@ -44,7 +44,7 @@ class ConsumerProtocol(Struct):
 
     @classmethod
     def parse(cls, data: bytes | memoryview) -> tuple[Self, int]:
-        """Return a message, and the version in which it was decoded. Raises ProtocolError if it is malformed."""
+        """Return the message, and the version used to decode it. Raises ProtocolError for malformed data."""
         if len(data) < 2:
             raise ProtocolError(f"a {cls.__name__} has at least 2 bytes, not {len(data)}")
         version, position = INT16.decode(memoryview(data), 0)

@@ -26,8 +26,8 @@ RETRY = True
 class ErrorCode(IntEnum):
     """One of Kafka's error codes, with a name, a number and a message.
 
-    Responses contain the number. RETRY marks a retriable error: after this error, the client may send the same
-    request again.
+    Responses contain the number. If the attribute `retriable` is true, the client may send the failed request
+    again.
     """
 
     message: str

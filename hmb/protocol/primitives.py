@@ -39,9 +39,9 @@ The codecs of the primitive types follow these rules:
 - If the bytes are malformed, a decoder raises one of the exceptions in `MALFORMED`. The module `schema`
   catches the exception and raises a ProtocolError, which also contains the field's name.
 
-- Before a decoder creates a large byte string or array, it calls `ALLOWANCE.spend`, which can limit the
-  memory for one message (see `allowance`). The decoder of a string calls `spend` after decoding, because
-  the memory depends on the characters of the string.
+- To limit the memory for one message, decoders of large values call `ALLOWANCE.spend` (see `allowance`). For a
+  byte string or an array, they call it before decoding. For a string, they call it after decoding, because
+  non-ASCII characters can take more memory.
 
 - A value of the type `records` can be large, so the codec does not copy it. The decoder returns a
   memoryview of the buffer. The encoder keeps the value separate from the other bytes of the message
@@ -252,7 +252,7 @@ def _or_null(encode_length: Encode, encode: Encode) -> Encode:
 def string(length: FieldCodec, nullable: bool) -> FieldCodec:
     """Return the codec of a string.
 
-    The encoded string is UTF-8. The length before it counts bytes, not characters, and is at most LONGEST_STRING.
+    The codec encodes a string as its length in bytes (at most LONGEST_STRING), followed by its UTF-8 bytes.
     """
     encode_length, decode_length = length
 

@@ -33,8 +33,8 @@ class AbortedTransactions:
     def copy(self) -> AbortedTransactions:
         """Return an independent copy of this object.
 
-        `covers` changes the object, so each object can be used for only one pass over the batches. A caller that reads
-        the batches twice uses a copy for the first pass.
+        The method `covers` takes the batches of a response in order, and cannot go back. A caller that reads the
+        batches twice therefore needs this object and a copy.
         """
         other = AbortedTransactions(())
         other._later, other._open = self._later.copy(), self._open.copy()

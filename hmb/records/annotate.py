@@ -157,7 +157,7 @@ def _record_batch(batch: RecordBatch, position: int) -> Iterator[tuple[Line, boo
 
 
 def _record(data: bytes, position: int, batch: RecordBatch) -> Iterator[Line]:
-    """Yield the lines of one record. The line of an offset delta or a timestamp delta also shows the absolute value."""
+    """Yield the lines of one record. A line with a delta also shows the resulting offset or timestamp."""
     try:
         length, position = yield from _varint(data, position, "length")
         end = position + length
@@ -242,8 +242,8 @@ def _message(message: Message, position: int) -> Iterator[tuple[Line, bool]]:
 def _plain_message(message: Message, position: int) -> Iterator[Line]:
     """Yield the lines of one message: its header, its key and its value.
 
-    A message can be a wrapper: its value then is a compressed set of messages. The function shows this value as one
-    field.
+    If the message is a wrapper, its value is a compressed message set. The function yields one line for the
+    compressed bytes.
     """
     yield from annotate_header(message, position)
     at = KEY_START[message.magic]

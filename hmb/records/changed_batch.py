@@ -129,7 +129,7 @@ def _content(batch: RecordBatch) -> memoryview:
 
 
 def _copy(batch: RecordBatch, content: bytes | bytearray | memoryview, **changes: int) -> bytes:
-    """Return the batch with the bytes `content` after the header, and with new values of some header fields."""
+    """Return a copy of the batch. `changes` are new header values; the bytes `content` follow the header."""
     fields = batch._asdict() | changes
     after_crc = AFTER_CRC.pack(*[fields[name] for name in _NAMES_AFTER_CRC])
     return assemble(fields["base_offset"], fields["partition_leader_epoch"], after_crc, content)

@@ -9,8 +9,8 @@ If tombstones (records without a value) remain in a batch, the new batch gets a 
 after which compaction may remove the tombstones. Filtering stores this time in the header, in place of the
 base timestamp (KIP-534).
 
-When filtering changes the base timestamp, it computes a new difference for the timestamp of each record. It
-encodes the records again instead of copying their bytes.
+If the batch's base timestamp changes, each record gets a new difference: its timestamp minus the new base
+timestamp. Filtering then encodes the records again instead of copying their bytes.
 
 For example, a batch has the base timestamp 1000 ms. Its tombstone has the timestamp 1020 ms, stored as the
 difference 20. The delete horizon is 86,000 ms: compaction keeps the tombstone until this time. Filtering stores

@@ -20,9 +20,9 @@ from hmb.records.reading import Batch
 
 
 class PartialRecord(NamedTuple):
-    """The fields of a record that a broker checks: its offset, its timestamp, and whether it has a key.
+    """The fields of a record that a broker checks: offset, timestamp, and whether it has a key.
 
-    The timestamp is in ms since 1970, or -1 in messages v0.
+    The timestamp is in ms since 1970. The value -1 means no timestamp, as in messages v0.
     """
 
     offset: int

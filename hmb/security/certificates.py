@@ -73,7 +73,7 @@ def _make_authority(directory: Path, days: int) -> None:
 
 
 def _sign(directory: Path, name: str, common_name: str, extensions: str, days: int) -> None:
-    """Make a key and a certificate with the name `common_name`, and write both into the file `name`."""
+    """Make a key and a certificate for the owner `common_name`, and write both into the file `name`."""
     key, request, certificate, extension_file = (directory / f"{name}.{part}" for part in ("key", "req", "crt", "ext"))
     try:
         _secret_file(key)

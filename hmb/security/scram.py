@@ -128,7 +128,7 @@ def credential_of(mechanism: ScramMechanism, salted: bytes, salt: bytes, iterati
 
 
 def client_proof(mechanism: ScramMechanism, salted: bytes, messages: str) -> bytes:
-    """Return the proof that a client sends. `messages` is the text of all messages, without the proof itself."""
+    """Return a client's proof. `messages` is the text of the login's messages, without the proof."""
     client_key = _hmac(mechanism, salted, b"Client Key")
     signature = _hmac(mechanism, _hash(mechanism, client_key), messages.encode())
     return bytes(key ^ byte for key, byte in zip(client_key, signature, strict=True))

@@ -100,7 +100,7 @@ class TlsSettings:
         context.minimum_version, context.maximum_version = min(versions), max(versions)
 
     def _set_ciphers(self, context: ssl.SSLContext) -> None:
-        """Allow only the ciphers of TLS 1.2 that the setting names. OpenSSL chooses the ciphers of TLS 1.3 itself."""
+        """Allow only the TLS 1.2 ciphers in `ssl.cipher.suites`. OpenSSL chooses the TLS 1.3 ciphers itself."""
         names = [name.strip() for name in self.cipher_suites.split(",")]
         try:
             context.set_ciphers(":".join(_openssl_name(name) for name in names if not name.startswith("TLS_AES")))
@@ -150,10 +150,10 @@ class TlsSettings:
 
 
 def check_pem_type(setting: str, type: str) -> None:
-    """Raise TlsSettingError if `type` is neither empty nor PEM.
+    """Raise TlsSettingError if a store's `type` is neither empty nor PEM.
 
-    `setting` is the name of the setting that contains `type`, such as `ssl.keystore.type`. If another setting contains
-    the text of a store, and not the path of its file, the text must be PEM.
+    The text of the store is in a setting, not in a file, so this text must be PEM. The argument `setting` is the
+    name of the setting that contains `type`, such as `ssl.keystore.type`.
     """
     if type.upper() not in ("", "PEM"):
         raise TlsSettingError(

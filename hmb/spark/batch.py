@@ -4,8 +4,8 @@ When Spark plans the query, the reader chooses a range of offsets for each parti
 begins at the current log start offset, and ends before the current log end offset. The query does not read
 records that producers write after the planning.
 
-If Spark passes filters to the reader, the module `filters` makes the ranges smaller. For example, the filter
-`offset <= 100` removes all offsets greater than 100.
+If Spark passes filters to the reader, the tasks read fewer offsets (module `filters`). For example, with the
+filter `offset <= 100`, no task reads an offset above 100.
 """
 
 from __future__ import annotations

@@ -38,9 +38,9 @@ Arrow read these folders without special code. They add a column `run` (here 3),
 folders whose names start with `_`. With Spark, this line reads all runs:
     spark.read.parquet(DIR)
 
-The Parquet files have the same columns as the data source, including `headers`. If retention deletes a record
-before `load` has read the record, `load` fails. With the option failOnDataLoss=false, `load` logs a warning and
-continues without the record.
+The function `load` writes all columns of the data source, including `headers`, to Parquet files. If retention
+deletes a record before `load` has read the record, `load` fails. With failOnDataLoss=false, `load` logs a
+warning and continues without the record.
 
 Limits: DIR is a directory of this machine, such as `/data/weather` or `file:///data/weather`. A load refuses all other
 URIs, such as `hdfs://...` and `s3a://...`, for two reasons. First, a load locks DIR, and this lock works on one machine

@@ -6,8 +6,8 @@ Problem: Spark's Kafka connector reports `avgOffsetsBehindLatest`, `minOffsetsBe
 Idea: the progress of a query contains two offsets for each partition. The query continues to read at
 `endOffset`, and the log ends at `latestOffset`. The lag of the partition is `latestOffset - endOffset`.
 
-Example: in partition 0, `endOffset` is 90 and `latestOffset` is 100. In partition 1, both are 50. The lags are 10 and
-0:
+Example: in partition 0, `endOffset` is 90 and `latestOffset` is 100. In partition 1, both are 50. The lags are
+10 and 0 (`records`: their sum):
     lag(query.lastProgress)   Lag(minimum=0, average=5.0, maximum=10, records=10)
 
 To see the lag of each trigger, pass a function to a `LagListener`, and add the listener to the session:

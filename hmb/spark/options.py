@@ -207,7 +207,7 @@ def _columns(options: _Given) -> tuple[str, ...]:
 def loaded_options(given: Mapping[str, str]) -> SourceOptions:
     """Parse and check options before the data source knows whether the query is batch or streaming.
 
-    Some options are valid in only one kind of query. Raises OptionError if the options are valid in neither kind.
+    Some options are valid in only one kind of query. Raises OptionError if neither kind accepts all given options.
     """
     try:
         return source_options(given, streaming=False)

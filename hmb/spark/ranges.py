@@ -56,9 +56,9 @@ def ranges_between(start: Mapping[TopicPartition, int], end: Mapping[TopicPartit
 
 
 def cut(ranges: list[OffsetRange], min_partitions: int | None, max_records: int | None) -> list[OffsetRange]:
-    """Divide large ranges into smaller ranges: about `min_partitions` in all, each with at most `max_records` offsets.
+    """Divide ranges into at least `min_partitions` ranges with at most `max_records` offsets each.
 
-    Because of rounding, the result can have slightly fewer ranges than `min_partitions`. No range is empty.
+    Rounding or too few offsets can still result in fewer than `min_partitions` ranges. No range is empty.
     """
     if max_records is not None:
         ranges = [piece for each in ranges for piece in each.cut(math.ceil(each.size / max_records))]

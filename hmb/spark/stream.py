@@ -222,10 +222,10 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return self._cluster
 
     def _ends(self, known: Mapping[TopicPartition, int]) -> Offsets:
-        """Return the log end offset of each partition.
+        """Return the end offset of each partition of the query.
 
-        Leave out partitions of the previous batch (`known`) that no longer exist. If a topic is deleted during this
-        call, raise TopicDeleted.
+        If a partition in `known` (the previous batch) was deleted, leave it out. Raises TopicDeleted if a topic is
+        deleted during the call.
         """
         cluster = self._open_cluster()
         partitions = partitions_of(cluster, self._options, known=known)

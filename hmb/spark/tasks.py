@@ -7,8 +7,8 @@ name from its type:
 
 The option `columns` selects some of the columns. The task does not decode the values of the other columns.
 
-A record without a timestamp has the timestamp -1, which is one millisecond before 1970. Spark's Kafka connector does
-the same.
+For a record without a timestamp, a task returns the timestamp -1 ms (one millisecond before 1970), as Spark's
+Kafka connector does.
 
 A task can return fewer rows than its range has offsets. This is normal if compaction has removed records, or if
 a transaction was aborted. But in three cases, data is lost. By default, the task then fails with an error that
@@ -86,7 +86,7 @@ POLL_TIMEOUT = 1.0  # seconds
 
 
 class DataLossError(Exception):
-    """Records that a query should read were deleted. With failOnDataLoss=false, the query continues without them."""
+    """The query cannot read some records: they were deleted. With failOnDataLoss=false, it continues without them."""
 
     def __init__(self, problem: str) -> None:
         super().__init__(

@@ -93,9 +93,9 @@ class LogConfig:
         return None
 
     def draw_jitter_ms(self) -> int:
-        """Return a random time (ms). A log starts a new segment when `max_segment_ms` minus this time has passed.
+        """Return a random time (ms) that is subtracted from `max_segment_ms`, the maximum age of a segment.
 
-        Without this random time, logs that were created at the same time would all start new segments at the same time.
+        Without the random time, logs created at the same time would all start new segments at the same time.
         """
         most = min(self.segment_jitter_ms, self.max_segment_ms)
         return random.randrange(most) if most else 0

@@ -292,9 +292,9 @@ class Log:
         return LogAppendInfo(base_offset, last_offset, append_time, self.log_start_offset)
 
     def roll(self, *, sync: bool = False) -> Segment:
-        """Close the active segment, and start a new one. The caller holds the log's lock, and has synced the log.
+        """Close the active segment, and start a new one. After OSError, the active segment is unchanged.
 
-        If this method raises OSError, the log still has its old active segment.
+        The caller must hold the log's lock, and have synced the log. If `sync` is True, sync the new file.
         """
         try:
             self.log_segments.active.check_file()

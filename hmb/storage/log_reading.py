@@ -1,4 +1,4 @@
-"""Reading a log: which bytes of which segment a fetch returns, and which aborted transactions these bytes contain.
+"""Finds the part of a segment that a fetch returns, and the aborted transactions in this part.
 
 To read a log, a thread first copies the log's offsets and the list of segments. It holds the log's lock only during
 this copy. The functions of this module then read without the lock.
@@ -7,9 +7,9 @@ During a read, another thread may delete or compact a segment. The read usually 
 broker keeps them under other names for `file.delete.delay.ms`. (If the disk is full, the broker can remove them
 earlier.) The read takes the records and the aborted transactions from the same old segment, so they match.
 
-If a fetch asks only for committed records, the response contains only records below the last stable offset
-(producer_state.py). The response also lists the aborted transactions of these records (transaction_index.py), and the
-consumer skips the records of aborted transactions.
+With the isolation level read_committed, a fetch returns only records below the last stable offset
+(producer_state.py). These records can belong to aborted transactions. The response lists these transactions
+(transaction_index.py), so the consumer can skip their records.
 
 Source: KIP-98; Kafka's `LocalLog.read`.
 """

@@ -1,4 +1,4 @@
-"""The state of a log's producers, with which the log finds duplicate batches and open transactions.
+"""Each log keeps the state of its producers, to find duplicate batches and open transactions.
 
 An idempotent producer numbers the records that it sends to a partition. Each of its batches contains the id
 and the epoch of the producer, and the sequence number of the batch's first record. The producer may have at
@@ -35,8 +35,8 @@ Kafka, `producer.id.expiration.ms` sets this time, and 24 hours is its default. 
 users need another value. With a shorter time, a producer that pauses can write duplicates. With a longer time, a broker
 with many short-lived producers needs more memory.
 
-To find out whether a producer's last append was 24 hours ago, the log uses the broker's clock. It does not use
-the timestamps in the batches, because a client may set a timestamp to any value.
+To forget a producer 24 hours after the producer's last append, the log uses the broker's clock. It does not
+use the timestamps in batches, because a client can set a timestamp to any value.
 
 A batch on disk does not contain the time of its append. After a restart, the log therefore forgets an idle
 producer 24 hours after the broker's start. This is more than 24 hours after the producer's last append. (Kafka
@@ -178,9 +178,9 @@ class ProducerState:
         return len(self._producers)
 
     def check(self, batch: RecordBatch) -> BatchMetadata | None:
-        """Return None if the log may append the batch. For a duplicate, return the batch of the first append.
+        """Return None if the log may append the batch. For a duplicate, return the metadata of the copy in the log.
 
-        Raises KafkaError if the batch has a wrong epoch or sequence number.
+        Raises KafkaError for a wrong epoch, sequence number or transactional bit.
         """
         producer_id, epoch = batch.producer_id, batch.producer_epoch
         producer = self._producers.get(producer_id)
@@ -325,7 +325,7 @@ class ProducerState:
         delete_old_snapshots(directory)
 
     def write_snapshot(self, path: Path) -> None:
-        """Write the state to a file, without a sync, because the log contains the same state. Raises OSError."""
+        """Write the state to a file. A sync is unnecessary: the log can restore the state. Raises OSError."""
         entries = b"".join(self._snapshot_entry(*item) for item in self._producers.items())
         count = len(entries) // SNAPSHOT_ENTRY.size
         body = SNAPSHOT_HEADER.pack(SNAPSHOT_VERSION, 0, count)[SNAPSHOT_CRC_START:] + entries

@@ -29,7 +29,7 @@ from hmb.storage.files.sorted_entries import SegmentIndex
 
 
 class TimestampOffset(NamedTuple):
-    """A timestamp (ms since 1970, or -1), and an offset. The offset is not relative to the base offset."""
+    """A timestamp (ms since 1970, or -1 if missing), and an absolute offset (not relative to a segment)."""
 
     timestamp: int
     offset: int

@@ -36,8 +36,8 @@ Clients send heartbeats in real time, for example every 3 seconds. The deadlines
 follow the real time. If `advance(hours=1)` also moved the clock for these deadlines, all members would seem to
 have sent no heartbeat for an hour.
 
-Only `advance(..., expire_members=True)` moves the clock for the deadlines of group members. Members whose
-deadlines have passed then expire, and running clients join their groups again.
+A call of `advance` affects the deadlines of group members only with `expire_members=True`. The broker then
+removes members whose deadlines have passed. Running clients join their groups again.
 
 The module hmb/storage/clock.py lists the parts of the broker that use a test's clock. Three time limits always
 use the real time: how long a Fetch request waits for records, and the timeouts of requests and of connections.
@@ -48,8 +48,8 @@ A `ManualClock` does not change the clock of producers. A producer writes the re
 the broker uses the moved clock. After `advance(days=8)`, a producer's new record seems to be 8 days old. With
 the default retention of 7 days, the broker deletes the record.
 
-In topics with `message.timestamp.type=LogAppendTime`, the broker takes timestamps from the moved
-clock. New records therefore look new, and retention keeps them.
+In topics with `message.timestamp.type=LogAppendTime`, new records get their timestamps from the `ManualClock`.
+Retention uses the same clock, so it keeps these records.
 """
 
 from __future__ import annotations
@@ -178,7 +178,7 @@ class ManualClock:
             run.housekeeper.run(run.task)
 
     def _runs(self, length: int) -> list[_TaskRun]:
-        """Return a heap with the first run of each periodic task, for an `advance` by `length` ms."""
+        """Return a heap of each periodic task's first run while `advance` moves the clock by `length` ms."""
         runs: list[_TaskRun] = []
         for housekeeper in (each for server in self._servers for each in server.housekeepers):
             for seconds, task in housekeeper.tasks:
@@ -205,7 +205,7 @@ class ManualClock:
         return [each for each in times if each > 0]
 
     def _meet_deadlines(self) -> None:
-        """Remove group members and abort transactions whose deadlines have passed. Wait until this work is done."""
+        """For each passed deadline, remove the group member or abort the transaction. Wait until the work is done."""
         for server in list(self._servers):
             server.context.groups.timer.wait_until_idle()
             transactions = server.context.transactions

@@ -15,8 +15,8 @@ Limits: faults change only writes and syncs of the log's files. Reads never fail
 with the system call `sendfile`, which `DiskFaults` does not replace. `DiskFaults` works only on Linux, because
 it finds the path of an open file in /proc/self/fd.
 
-If a fault makes a sync fail, the log refuses writes until the next start of the broker. The log does the same when a
-real disk fails.
+After a failed sync, the log refuses writes until the next start of the broker. A simulated failure of a sync
+has the same effect as a real failure.
 """
 
 from __future__ import annotations

@@ -180,7 +180,7 @@ class Broker:
 
     @property
     def requests(self) -> RequestRecord:
-        """The recorded requests. The first use of this property starts the recording. A restart does not end it."""
+        """The requests recorded since the first use of this property. Recording goes on after broker restarts."""
         self._requests.start()
         return self._requests
 

@@ -6,7 +6,7 @@ from hmb.protocol.errors import HmbError
 
 
 class BrokerNotRunning(HmbError, RuntimeError):
-    """An error of a method that needs a running broker: nobody has started the broker, or it is stopped or killed."""
+    """An error that a method raises if it needs a running broker, but the broker is not running."""
 
     def __init__(self) -> None:
         super().__init__("the broker is not running; call start() or restart()")

@@ -126,7 +126,7 @@ def hmb_secure_broker() -> Iterator[Broker]:
 
 @pytest.fixture
 def hmb_faults(hmb_broker: Broker) -> Faults:
-    """Return the faults of the embedded broker. After each test, the plugin removes all faults."""
+    """Return the object that simulates faults in the broker. The plugin removes all faults after each test."""
     return hmb_broker.faults
 
 
@@ -210,7 +210,7 @@ def pytest_runtest_teardown(item: pytest.Item) -> None:
 
 
 def pytest_exception_interact(node: pytest.Item | pytest.Collector, report: pytest.TestReport) -> None:
-    """With `--hmb-ui`, keep the broker of a failed test open. pytest calls this hook before it ends the fixtures."""
+    """With `--hmb-ui`, show the page of a failed test's broker. pytest ends the test's fixtures later."""
     session = node.config.stash.get(SESSION, None)
     if session is None or not node.config.getoption("--hmb-ui") or not _uses_broker(node):
         return

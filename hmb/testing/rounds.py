@@ -40,7 +40,7 @@ def run_retention(server: BrokerServer) -> dict[TopicPartition, int]:
 
 
 def compact(server: BrokerServer) -> dict[TopicPartition, int]:
-    """Compact all logs of compacted topics. Return, for each changed partition, the number of removed bytes."""
+    """Compact all topics that use compaction. Return how many bytes smaller each changed partition is."""
     with server.housekeeping_paused():
         return _differences(server, lambda: server.cleaner.run(_whole_log), lambda log: log.size)
 
@@ -48,10 +48,10 @@ def compact(server: BrokerServer) -> dict[TopicPartition, int]:
 def _differences(
     server: BrokerServer, work: Callable[[], None], measure: Callable[[Log], int]
 ) -> dict[TopicPartition, int]:
-    """Call `work`, and return by how much the result of `measure` decreases for each log.
+    """Measure each log before and after `work`. Return the decrease for each log whose value changes.
 
-    For example, `work` compacts the logs, and `measure` returns the size of a log in bytes. The returned dict
-    contains only logs for which this result has changed.
+    For example, `work` compacts the logs, and `measure` returns a log's size. If a log shrinks from 900 to 600
+    bytes, the result for this log is 300.
     """
     before = {name: (log, measure(log)) for name, log in server.logs.items()}
     work()

@@ -1,4 +1,4 @@
-"""The settings of the embedded broker: the values that a test may write, and defaults that make tests fast."""
+"""Converts the settings that a test gives to an embedded broker, and defines defaults for fast tests."""
 
 from __future__ import annotations
 

@@ -299,9 +299,8 @@ def publish_objects(topic, count):
 def check_kept(topic, references, right, case):
     """Check that the topic keeps the expected number of messages.
 
-    The method `topic.retained()` must return the expected number, `right`. At most `right` messages may still
-    be in memory. The list `references` contains weak references, which show whether Python has deleted the
-    messages.
+    The method `topic.retained()` must return the expected number, `right`. At most `right` messages may still be in
+    memory. The list `references` contains a weak reference to each published message.
     """
     found = topic.retained()
     assert found == right, f"{case}: retained() is {found!r} (right: {right})"

@@ -178,12 +178,12 @@ def check_order(answer, rng, order, allowed):
 
 
 def test_commit_before(answer, rng):
-    """If `consume` commits each record before processing it, a crash may lose records, but repeats none."""
+    """If `consume` commits before it processes a record, a crash may lose records, but never repeats a record."""
     check_order(answer, rng, "before", ["lost"])
 
 
 def test_commit_after(answer, rng):
-    """If `consume` commits after it processes, a crash may repeat records, but never loses a record."""
+    """If `consume` commits after it processes a record, a crash may repeat records, but never loses a record."""
     check_order(answer, rng, "after", ["repeated"])
 
 

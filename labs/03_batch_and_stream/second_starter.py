@@ -18,9 +18,9 @@ class Sessions:
         return []
 
     def close(self, watermark):
-        """Remove and return the sessions to which no click at or after the time `watermark` can belong.
+        """Remove the final sessions of all users, and return them.
 
-        After this call, no new click is earlier. The result is a sorted list of tuples (first time, last time,
-        number of clicks, user).
+        After this call, the time of each new click is `watermark` or later. A session is final if none of these clicks
+        can belong to it. The result is a sorted list of tuples (first time, last time, number of clicks, user).
         """
         return []

@@ -18,7 +18,7 @@ def batch_view(log, end):
 
 
 class SpeedView:
-    """The counts of the clicks that are too new for the current batch view."""
+    """The counts of the clicks from the end offset of the newest batch view on."""
 
     def __init__(self, begin):
         self.counts = {}

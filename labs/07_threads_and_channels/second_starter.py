@@ -15,7 +15,7 @@ class Requests:
         self.changed = threading.Condition()
 
     def put(self, connection, request):
-        """Add a request. Before that, block while the number of the connection's waiting requests is `limit`."""
+        """Block while the number of the connection's waiting requests is `limit`, and then add the request."""
         with self.changed:
             self.requests.append((connection, request))
             self.changed.notify_all()

@@ -30,7 +30,7 @@ class Channel:
 def run_stage(requests, handle, handlers, capacity):
     """Call `handle` for each request, and return the responses in the order of the requests.
 
-    The number `handlers` is the count of the threads that call `handle`. A channel with room for `capacity`
-    requests passes the requests to these threads.
+    A channel with room for `capacity` requests passes the requests to the threads that call `handle`. The number
+    of these threads is `handlers`.
     """
     return [handle(request) for request in requests]

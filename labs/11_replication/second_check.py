@@ -36,7 +36,7 @@ def test_starts(answer, rng):
 def test_end_of_epoch(answer, rng):
     """`end_of_epoch` returns a pair: `epoch`, and the offset after the last record of this epoch.
 
-    If `epoch` is missing, the pair is for the next lower epoch in the log.
+    If the log does not contain `epoch`, the pair is for the next lower epoch in the log.
     """
     for epochs, epoch in (([0, 0], 0), ([0, 0, 1], 0), ([0, 0, 1], 1), ([0, 2, 2, 5], 2), ([0, 0], 3), ([0, 0, 4], 3)):
         compare(answer, "end_of_epoch", (starts_of(epochs), len(epochs), epoch), end_of(epochs, epoch))

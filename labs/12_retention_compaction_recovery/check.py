@@ -25,7 +25,7 @@ def test_expired(answer, rng):
 
 
 def test_the_active_segment(answer):
-    """The count that `expired` returns excludes the active segment."""
+    """`expired` does not count the active segment, even if this segment has expired."""
     for segments in ([5], [5, 6], [5, 6, 7]):
         found = answer.expired(segments, 1000, 10)
         expected = len(segments) - 1

@@ -53,7 +53,7 @@ def compacted(records):
 
 
 def test_a_large_map(answer, rng):
-    """`clean` stores the offset of the last record of each key in a map.
+    """`clean` stores the greatest offset of each key in a map.
 
     If all keys fit into the map, `clean` keeps only the last record of each key. The new checkpoint is then the end of
     the log.

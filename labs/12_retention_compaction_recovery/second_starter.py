@@ -25,7 +25,8 @@ def clean(records, checkpoint, map_size):
     """Return the records that one round of cleaning keeps, and the checkpoint for the next round.
 
     Read records from offset `checkpoint` on. Store the greatest offset of each key in a map, and stop before the
-    map has more than `map_size` keys. Then remove each record whose key has a greater offset in the map.
+    map has more than `map_size` keys. Then remove each record whose key has a greater offset in the map, including
+    records at offsets below `checkpoint`.
     """
     latest = {key: offset for offset, key, _ in records}
     return [record for record in records if latest[record[1]] == record[0]], len(records)

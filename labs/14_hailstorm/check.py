@@ -9,7 +9,7 @@ WORDS = ["hail", "rain", "snow"]
 
 
 def test_counts(answer, rng):
-    """`merge_counts` adds each word's counts in two dictionaries, and does not change these dictionaries."""
+    """`merge_counts` adds each word's counts from two dictionaries, and does not change these dictionaries."""
     cases = [({}, {}), ({"hail": 1}, {}), ({"hail": 1}, {"hail": 2}), ({"hail": 1}, {"rain": 2})]
     cases += [tuple(dict(Counter(rng.choices(WORDS, k=rng.randrange(6)))) for _ in range(2)) for _ in range(30)]
     for a, b in cases:

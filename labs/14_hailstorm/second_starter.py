@@ -1,4 +1,4 @@
-"""The beginning of your answer to the second exercise of lab 14: a window of the newest values.
+"""The beginning of your answer to the second exercise of lab 14: a sliding window that merges its values.
 
 Complete `second.py`, and check it with `hmb lab check 14 --second`.
 """

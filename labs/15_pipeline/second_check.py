@@ -49,9 +49,9 @@ class Sink:
 
 
 def batches_of(words, size):
-    """Return a dictionary that maps each batch number to a second dictionary with the rows of the batch.
+    """Return a dictionary that maps each batch number to the batch's rows.
 
-    The second dictionary maps each word of the batch to its count in this batch and all earlier batches.
+    The rows are also a dictionary. It maps each word of the batch to its count in this batch and all earlier batches.
 
     For example, the words are hail, hail, rain, hail, and a batch has 2 words. Batch 0 has the rows {hail: 2}.
     Batch 1 has the rows {rain: 1, hail: 3}.

@@ -106,12 +106,12 @@ def test_the_text_for_an_editor_has_the_answers_at_its_end(folder: Path) -> None
     text = (folder / "lab-04" / "lab.md").read_text()
     exercise, answers = text.split("\n## Answers\n")
     assert text.startswith("# Lab 4: The commit log\n") and "details>" not in text and "{code-cell}" not in text
-    assert "the file has 16 bytes" not in exercise and "the file has 16 bytes" in answers
+    assert "The file has 16 bytes" not in exercise and "The file has 16 bytes" in answers
     headings = [line for line in answers.splitlines() if line.startswith("### ")]
     assert headings == ["### Predict first: answers", "### Question 1", "### Question 2", "### Question 3"]
     assert exercise.count("(The end of this file contains: ") == len(headings)
     prose = re.sub(r"^```.*?^```$", "", text, flags=re.MULTILINE | re.DOTALL)
-    assert max(map(len, prose.splitlines())) <= 100 and "1. Without a crash, the file has 16 bytes." in prose
+    assert max(map(len, prose.splitlines())) <= 100 and "1. The file has 16 bytes." in prose
 
 
 def test_a_check_inside_the_folder_of_a_lab_needs_no_number(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -51,7 +51,7 @@ def words(line: str) -> Iterable[Counted]:
 
 
 def local_top(item: Counted, state: dict[str, int]) -> Iterable[Any]:
-    """Return the output of a bolt `topn`: one tuple with the most frequent words in `state`, in descending order."""
+    """Return one tuple with the most frequent words in `state` and their counts, the largest count first."""
     return [("top", tuple(top.result(state)))]
 
 

@@ -10,7 +10,7 @@ sum into one row of the database. The sink is transactional: it also writes a *c
 For each partition of the topic, the clock contains the offset of the next record to read. The rows and the
 clock therefore always match, even after a crash: the sums include each record below these offsets exactly once.
 
-The idea that the date in an event decides the window comes from Akidau et al., "The Dataflow Model" (2015).
+The example assigns events to windows by their dates, as in Akidau et al., "The Dataflow Model" (2015).
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ def rain_of(record: ConsumerRecord) -> Rain | None:
 
 
 def row(item: tuple[tuple[str, int], float]) -> tuple[str, int, float]:
-    """Convert a result ((city, start of the window), mm) to a row (city, start of the window, mm) of the database."""
+    """Return the database row for `item`: the city, the start of the window (ms since 1970), and the rain (mm)."""
     (city, start), millimeters = item
     return city, start, millimeters
 
@@ -78,8 +78,8 @@ def records() -> Iterator[tuple[bytes, bytes, int]]:
 def prepare() -> None:
     """Delete the database of an earlier run.
 
-    Each run creates a new topic. The database of an earlier run contains a clock with offsets of the old topic, and
-    these offsets would be wrong for the new topic.
+    The database contains the next offset to read from each partition of a topic. Each run creates a new topic, for
+    which the offsets of the old topic would be wrong.
     """
     Path(DATABASE).unlink(missing_ok=True)
 

@@ -21,7 +21,7 @@ def bytes_of_record(count: int) -> float:
 def overhead() -> Drawing:
     """Draw one bar for each of six batches, which contain 1, 2, 5, 10, 50 and 100 records.
 
-    The value of each record has 100 bytes. The height of a bar shows the mean number of bytes per record.
+    Each record has a value of 100 bytes. The height of a bar shows the batch's size divided by its number of records.
     """
     sizes = {count: bytes_of_record(count) for count in COUNTS}
     in_words = ", ".join(f"{size:.0f} bytes with {count}" for count, size in sizes.items())

@@ -43,8 +43,8 @@ def load_steps(name: str) -> Any:
 def recorded_run() -> Any:
     """Return a simulation that can draw the messages between the members of a group and the coordinator.
 
-    The simulation, a `ClassicRun`, draws nothing until the caller sets its field `sequence` to an empty
-    diagram. It then adds each new message to this diagram.
+    The simulation, a `ClassicRun`, draws nothing until the caller sets its field `sequence` to an empty diagram.
+    It then adds each new message to this diagram.
     """
     run_class: Any = load_steps("ClassicRun")
 

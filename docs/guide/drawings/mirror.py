@@ -1,4 +1,4 @@
-"""The drawing of the chapter on mirrors: a mirror copies batches from one cluster to another cluster."""
+"""The drawing of the chapter on mirrors: a mirror copies batches to a target cluster, and stores its position there."""
 
 from __future__ import annotations
 

@@ -55,7 +55,7 @@ def write(log: Log, segments: tuple[list[tuple[str, str | None]], ...]) -> None:
 def round_of_cleaner() -> Drawing:
     """Draw a log before and after a compaction: its clean part, its dirty part and its active segment."""
     with small_log(CONFIG) as log:
-        # The log now ends with the segment LATER[0]. Compaction never changes the last segment.
+        # The first compaction changes only EARLIER, because LATER[0] is still the last segment.
         write(log, (*EARLIER, LATER[0]))
         first_dirty = compact(log, 0)
         write(log, LATER[1:])

@@ -11,8 +11,8 @@ Some settings of the broker are defaults for settings of topics. For example, th
 is the default for the topic's `segment.bytes`. LOG_DEFAULTS maps the name of each such broker setting to the
 name of the topic setting. All these broker settings are dynamic: clients can alter them while the broker runs.
 
-The class `LogConfig` (storage/config.py) declares the settings in LOG_DEFAULTS, but only under the names for
-topics, such as `segment.bytes`.
+The class `LogConfig` (storage/config.py) declares topic settings, such as `segment.bytes`. The broker settings
+in LOG_DEFAULTS, such as `log.segment.bytes`, use the same declarations.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The settings of client metrics (KIP-714). Each subscription has settings, which select clients and metrics.
 
-The folder broker/telemetry explains the settings `metrics`, `interval.ms` and `match`. Clients can store these
-settings even if client telemetry is switched off in the broker, as in Kafka. The settings then have no effect.
+The folder broker/telemetry explains the settings `metrics`, `interval.ms` and `match`. As in Kafka, the broker
+stores these settings even if its client telemetry is switched off. The settings then have no effect.
 """
 
 from __future__ import annotations

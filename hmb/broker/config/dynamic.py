@@ -10,9 +10,9 @@ comes first in this list (KIP-226):
 Some defaults of HMB differ from Kafka's defaults. For example, `max.connections` is 4,096 in HMB, and has no
 limit in Kafka.
 
-Tools compare a setting's value with Kafka's default. If HMB has another default, DescribeConfigs therefore
-returns Kafka's as the default, and HMB's as if a user had set it at the broker's start. For `max.connections`,
-Kafka's default is 2,147,483,647, and HMB's is 4,096.
+Tools compare a setting's value with Kafka's default. DescribeConfigs therefore always returns Kafka's default
+as the default. If HMB uses another value by default, DescribeConfigs marks this value as set at the broker's
+start. For `max.connections`, Kafka's default is 2,147,483,647, and HMB uses 4,096.
 
 The file `configs.json` contains the values of settings that clients have set (store.py). Clients can alter only the
 settings that are declared as dynamic (broker.py).
@@ -25,13 +25,12 @@ A setting can have several names. For example, `log.retention.ms` and `log.reten
 different units. A setting can also have several values, for example one in `server.properties` and a default.
 Kafka calls each pair of a name and a value, such as `log.retention.hours=168`, a *synonym* of the setting.
 
-A client requests a setting by one of its names. The response lists the setting's synonyms by priority, the
-highest first. As in Kafka, the first listed synonym has the requested name. The broker leaves out synonyms of
-higher priority.
+A client requests a setting by name. The broker sorts the setting's synonyms by priority, the highest first. As
+in Kafka, the response leaves out all synonyms before the first one with the requested name.
 
-For example, the synonym `log.retention.ms=5000` (from a client) has a higher priority than
-`log.retention.hours=168` (the default). A request for `log.retention.ms` returns both. A request for
-`log.retention.hours` returns only `log.retention.hours=168`, because the list begins with the requested name.
+For example, a client sets `log.retention.ms=5000`, and the default `log.retention.hours=168` has a lower
+priority. A request for `log.retention.ms` returns both values. A request for `log.retention.hours` returns only
+168, because each response begins with the requested name.
 """
 
 from __future__ import annotations
@@ -65,10 +64,10 @@ OWN_DEFAULTS = {
 
 
 class Synonym(NamedTuple):
-    """The value of a setting in one source, for example in `server.properties` or in the defaults.
+    """The name and the value of a setting in one source, for example in `server.properties`.
 
-    A setting can have a value in several sources, and Kafka calls each of these values a synonym. `name` is the
-    setting's name in this source.
+    A setting can have several names, and values in several sources. Kafka calls each pair of a name and a value a
+    synonym of the setting.
     """
 
     name: str
@@ -79,7 +78,7 @@ class Synonym(NamedTuple):
 class DynamicConfig:
     """The settings of one broker, which clients can change while the broker runs. Thread-safe.
 
-    A setting can have a value in four places. `current` contains the value from the first place in this list:
+    `current` contains one value of each setting: the first value in this list that exists:
 
     1. the value that a client has set for this broker
     2. the value that a client has set for all brokers
@@ -154,8 +153,8 @@ class DynamicConfig:
     def alter_groups(self, groups: Mapping[str, Mapping[str, str]]) -> None:
         """Replace the altered settings of each group in `groups` with new settings.
 
-        Raises INVALID_REQUEST if `configs.json` would contain too many groups, or too many characters in group names.
-        Raises OSError if this file cannot be written.
+        Raises INVALID_REQUEST if `configs.json` would contain too many groups, or if all their names together would be
+        too long. Raises OSError if `configs.json` cannot be written.
         """
         with self._lock:
             self._store.write(groups=_with_changes(self._store.groups, groups, MAX_GROUPS, "groups"))
@@ -168,8 +167,8 @@ class DynamicConfig:
     def alter_client_metrics(self, changes: Mapping[str, Mapping[str, str]]) -> None:
         """Replace all settings of each client-metrics subscription in `changes` with new settings.
 
-        Raises INVALID_REQUEST if `configs.json` would contain too many subscriptions, or too many characters in
-        subscription names. Raises OSError if this file cannot be written.
+        Raises INVALID_REQUEST if `configs.json` would contain too many subscriptions, or if all their names together
+        would be too long. Raises OSError if `configs.json` cannot be written.
         """
         with self._lock:
             before = self._store.client_metrics

@@ -42,9 +42,9 @@ def topic_entries(configs: Mapping[str, str], broker: DynamicConfig) -> Iterator
 
 
 def _default(key: ConfigKey, broker_name: str | None, broker: DynamicConfig) -> str | None:
-    """Return the value that applies to a topic without a value of its own for the setting `key`.
+    """Return the value of the setting `key` for topics without a value of their own.
 
-    If the broker has a setting with the same meaning, return the value of the broker's setting.
+    If the broker has a setting with the same meaning, return the broker's value. Otherwise return the default.
     """
     if key.field:
         return key.text(getattr(broker.current.log, key.field))

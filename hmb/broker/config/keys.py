@@ -144,7 +144,7 @@ def setting(
     is_list: bool = False,
     **rest: Any,
 ) -> Any:
-    """Declare the setting `name`. A class such as `BrokerConfig` assigns the result to a field."""
+    """Return the declaration of the setting `name`. A class such as `BrokerConfig` stores it in a field."""
     number = ConfigType.INT if maximum <= INT32_MAX else ConfigType.LONG
     kind = ConfigType.LIST if is_list else TYPES.get(type(default), number)
     return ConfigKey(name, kind, default, doc, minimum, maximum, **rest)

@@ -1,4 +1,4 @@
-"""The settings with which the broker limits clients: limits of connections, and the time windows of quotas."""
+"""The broker's limits for client connections, and its settings for the time windows of quotas."""
 
 from __future__ import annotations
 

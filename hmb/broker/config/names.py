@@ -9,7 +9,8 @@ from hmb.broker.config.broker import BROKER_CONFIGS
 from hmb.broker.config.keys import ConfigError, nearest
 from hmb.defaults import SERVERS_VARIABLE
 
-# Users choose listener names, so no list contains `listener.name.internal.plain.sasl.jaas.config`. The module
+# Some names contain a listener name that the user has chosen, for example
+# `listener.name.internal.plain.sasl.jaas.config`. BROKER_CONFIGS cannot contain these names. The module
 # security/settings.py checks all names with this prefix or suffix.
 LISTENER_PREFIX, JAAS_SUFFIX = "listener.name.", ".sasl.jaas.config"
 CONTROLLERS = re.compile(
@@ -31,9 +32,9 @@ def _is_known(name: str) -> bool:
 
 
 def unknown_names(properties: Iterable[str]) -> list[str]:
-    """Return a warning for each unknown name in `properties`. A warning can suggest a similar name.
+    """Return one warning for each unknown name in `properties`, and one warning for all skipped names.
 
-    HMB skips settings that only Kafka's controllers use. One warning lists all skipped settings.
+    A warning can suggest a similar name. HMB skips the settings that only Kafka's controllers use.
     """
     skipped = [name for name in properties if CONTROLLERS.fullmatch(name)]
     warnings = [f"skipped settings that only Kafka's controllers need: {', '.join(skipped)}"] if skipped else []

@@ -45,7 +45,7 @@ class Resource(Protocol):
 
     @staticmethod
     def alter_all(changes: Sequence[tuple[Any, Mapping[str, str]]], broker: BrokerContext) -> list[KafkaError | None]:
-        """Replace all settings that clients have set for some resources.
+        """Replace all settings that clients have set for the resources in `changes`.
 
         `changes` contains pairs of a resource and its new settings. The result contains, for each pair, None or the
         error that prevented the change.
@@ -122,8 +122,7 @@ def alter_each(
 
 
 def _find_alterable(named: Named, broker: BrokerContext) -> Resource:
-    # This check chooses the error INVALID_REQUEST for an empty topic name. Without the check, the function `find` would
-    # raise INVALID_TOPIC_EXCEPTION.
+    # Without this check, the function `find` would raise INVALID_TOPIC_EXCEPTION for an empty topic name.
     if named.resource_type == ResourceType.TOPIC and not named.resource_name:
         raise KafkaError(
             ErrorCode.INVALID_REQUEST,

@@ -2,9 +2,9 @@
 
 Versions: 0; in the flexible encoding (KIP-482).
 Permissions: CLUSTER_ACTION on the cluster.
-Behavior: in Kafka, brokers send this request to each other. HMB has only one broker, so it
-    supports this request only for tools. If a share-partition has no state, the request changes nothing and
-    gets no error.
+Behavior: in Kafka, brokers send this request to each other. HMB has only one broker, so only tools send this
+    request to HMB. If the broker stores no state for a share-partition, it changes nothing, and the response
+    contains no error for this share-partition.
 Version notes: none. The API has one version.
 Left out: nothing. HMB supports the whole API.
 """

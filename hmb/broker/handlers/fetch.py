@@ -5,7 +5,7 @@ Permissions: READ on each topic.
 Behavior: the broker follows these rules:
     - *Wait.* The broker waits until the response contains `min_bytes` bytes of records, but at most
       `max_wait_ms` (and at most `connections.max.idle.ms`). The broker responds earlier if a partition has an
-      error or a `diverging_epoch` (see *Leader epochs*), if the broker stops, or if another request needs the
+      error or a `diverging_epoch` (see *Diverging logs*), if the broker stops, or if another request needs the
       memory of this Fetch.
     - *New records.* When a producer appends records to a log, the broker wakes each Fetch that waits for
       records of this log. Every LOG_CHECK_INTERVAL seconds, the thread of a waiting Fetch also checks whether
@@ -20,10 +20,9 @@ Behavior: the broker follows these rules:
     - *Fetch sessions.* The first request of a fetch session names all partitions. After that, requests and
       responses contain only partitions that have changed (fetch_sessions.py).
     - *Leader epochs.* If the client sends a wrong leader epoch for a partition, this partition gets an error.
-    - *Diverging logs.* The client can also send the leader epoch of the last record that it has fetched. The
-      log may lack this record, for example after a power failure. If the broker detects this, the partition
-      gets no records, and the client must go back to the offset in the field `diverging_epoch`
-      (leader_epochs.py).
+    - *Diverging logs.* A client can send the leader epoch of the last record that it has fetched. The log may
+      lack this record, for example after a power failure. If the broker detects this, the partition gets no
+      records, and the client must go back to the end offset in the field `diverging_epoch` (leader_epochs.py).
 Version notes: these versions add the main features:
     - Version 7 adds fetch sessions (KIP-227).
     - Version 9 adds the leader epoch of each partition (KIP-320).
@@ -58,8 +57,8 @@ from hmb.storage.watchers import Watchers
 
 PartitionData = FetchResponse.FetchableTopicResponse.PartitionData
 AbortedTransaction = PartitionData.AbortedTransaction
-# The responses for all partitions share the objects NO_END and NO_LEADER. Creating new objects for each partition would
-# take longer than reading the records.
+# The responses for all partitions share NO_END, NO_LEADER and NO_SNAPSHOT. Creating new objects for each partition
+# would take longer than reading the records.
 NO_END, NO_LEADER = PartitionData.EpochEndOffset(), PartitionData.LeaderIdAndEpoch()
 NO_SNAPSHOT = PartitionData.SnapshotId()
 
@@ -76,7 +75,7 @@ def handle(request: FetchRequest, context: RequestContext) -> FetchResponse:
 
 
 class _Fetch:
-    """One Fetch request. The long poll calls `collect` until enough records exist, or until the wait is over."""
+    """One Fetch request. The broker calls `collect` until the response is ready or `max_wait_ms` is over."""
 
     def __init__(self, request: FetchRequest, partitions: Sequence[CachedPartition], context: RequestContext) -> None:
         self._partitions = partitions

@@ -14,8 +14,8 @@ Version notes: the versions differ in these points:
     - If a response has no protocol name, for example because of an error, the name is "" in versions 0 to
       6, and null from version 7 on.
     - A static member that leads a Stable group can restart and join again. If the group keeps its assignment,
-      the member must not compute a new one. From version 9 on, `skip_assignment` is therefore true in the
-      response. Versions 0 to 8 lack this field, so the response makes the member a follower.
+      the member must not compute a new one. From version 9 on, the member stays the leader, and
+      `skip_assignment` is true. Versions 0 to 8 lack this field, so the response makes the member a follower.
 Left out: nothing. HMB supports the whole API.
 """
 

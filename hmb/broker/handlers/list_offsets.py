@@ -114,7 +114,8 @@ def _segment_starts(log: Log, timestamp: int, count: int) -> list[int]:
     """Return the offsets for a response of version 0: at most `count` offsets, in descending order.
 
     - If `timestamp` is a time in ms, the result contains the base offset of each segment whose file was last
-      changed at or before this time. (Messages of the oldest format have no timestamps.)
+      changed at or before this time. (The time of the file counts, because messages of the oldest format have no
+      timestamps.)
     - If `timestamp` is -1, the result contains the base offsets of all segments, and the end of the log.
     - If `timestamp` is -2, the result contains only the log start offset.
     """

@@ -76,7 +76,7 @@ def handle(
 
 
 def _find(wanted: Wanted, context: RequestContext) -> tuple[Topic | None, ErrorCode]:
-    """Return the requested topic (or None), and the error code for each partition that does not exist."""
+    """Return the requested topic or None, and one error code for all partitions that do not exist."""
     topics = context.broker.topics
     if context.version < FIRST_OFFSET_COMMIT_VERSION_OF_IDS:
         return topics.get(wanted.name), ErrorCode.UNKNOWN_TOPIC_OR_PARTITION

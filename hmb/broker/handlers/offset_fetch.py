@@ -70,8 +70,9 @@ def handle(request: OffsetFetchRequest, context: RequestContext) -> OffsetFetchR
 def _group(group: Group, stable: bool, context: RequestContext) -> GroupResponse:
     group_response = GroupResponse(group_id=group.group_id)
     groups = context.broker.groups
-    # Read the pending offsets before the committed offsets. In the opposite order, a transaction could commit between
-    # the two reads, and the client would get an outdated offset.
+    # Read the pending offsets (of open transactions) before the committed offsets. In the opposite order, if a
+    # transaction commits between the two reads, neither result would contain its offsets. The client would then get
+    # outdated offsets.
     held = groups.offsets.pending(group.group_id) if stable else set[TopicPartition]()
     try:
         if context.version == 0:

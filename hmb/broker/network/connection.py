@@ -90,14 +90,14 @@ class AcceptedConnection:
 
     @property
     def is_silent(self) -> bool:
-        """Whether the client has sent no complete request yet, or has not logged in yet (on a listener with SASL).
+        """Whether the broker still waits for the client's first complete request, or for the client's SASL login.
 
         When too many clients are connected, the server closes a silent connection to make room for a new one.
         """
         return self._requests.is_first or (self._login is not None and self._login.is_pending)
 
     def require_login(self, security: ListenerSecurity, broker: BrokerContext) -> None:
-        """Accept only the requests of a login until the client has logged in (connection_login.py).
+        """Until the client has logged in, accept only requests that belong to the login (connection_login.py).
 
         The server calls this method before it starts the thread of the connection.
         """

@@ -20,12 +20,10 @@ acks=1 is ready at once. The connection's thread collects up to four ready respo
 one system call. After each system call, the operating system can switch from the broker to the client and back. Fewer
 system calls cause fewer switches.
 
-The broker sends at most four responses together if they do not have to wait for the disk. With a limit of 64,
-the client would wait long and then receive many responses at once. The client and the broker would often wait
-for each other.
-
-In a measurement with acks=1, HMB's producer sent 6,285 records/s with the limit 64, and 16,001
-records/s with one response at a time.
+A limit of more than four ready responses would make a producer slower. With a limit of 64, the client would
+wait long and then receive many responses at once. The client and the broker would often wait for each other. In
+a measurement with acks=1, HMB's producer sent 6,285 records/s with the limit 64, and 16,001 records/s with one
+response at a time.
 
 Ready responses may stay in the queue only if they answer Produce requests. The thread sends all others at
 once. For example, a client sends two Fetch requests, and the second Fetch must wait 500 ms for new records. The
@@ -48,7 +46,7 @@ from hmb.protocol.primitives import Part
 
 # If the newest response waits for a sync to disk, the queue of a connection can grow to 64 responses.
 MAX_DEFERRED = 64
-# This limit applies if the newest response needs no sync to disk. With more responses, producers would wait too long.
+# If the newest response needs no sync to disk, the queue can grow to 4 responses. With more, a client would wait long.
 MAX_READY = 4
 
 

@@ -19,12 +19,12 @@ other. The broker therefore allows one request at a time to exceed the budget. T
 and it ends in limited time, because the broker disconnects a client that stops sending. Then another request can
 exceed the budget.
 
-For example, a request exceeds the budget of 16 MB, and takes 100 MB. All other requests together take at most
-16 MB, so the total is at most 116 MB.
+For example, many requests have taken the whole budget of 16 MB. Only one further request may exceed the budget.
+If it takes 100 MB, all requests together take 116 MB.
 
-The last 8 MiB of the memory budget are reserved for requests of at most 1 MiB. As an exception, one larger
-request at a time may also use this memory. By default, a producer sends no requests above 1 MiB
-(`max.request.size`). So these requests usually do not wait for clients that send larger requests slowly.
+The last 8 MiB of the memory budget are reserved for requests of at most 1 MiB. By default, a producer sends no
+larger requests (`max.request.size`). So producers usually do not wait for clients that send larger requests
+slowly. As an exception, one larger request at a time may also take memory from the reserved part.
 
 A long poll is a Fetch request that waits for new records. A waiting request keeps its memory. If another request needs
 memory, the broker wakes all long polls, and answers them early. Their memory then becomes free.
@@ -94,7 +94,7 @@ class RequestMemory:
             self._changed.notify_all()
 
     def take(self, account: Account, size: int) -> None:
-        """Take `size` bytes from the memory budget for the request of `account`.
+        """Take `size` bytes from the memory budget for the request whose memory `account` counts.
 
         If too few bytes are free, wait. Raises CloseConnection if the wait takes more than MEMORY_TIMEOUT seconds, or
         if the broker stops during the wait.
@@ -154,7 +154,7 @@ class Account:
 
     @property
     def is_wanted(self) -> bool:
-        """Whether another request waits for free memory while this request holds memory from the budget."""
+        """Whether this request has taken memory from the broker's budget and another request waits for memory."""
         return self._held > 0 and self._memory is not None and self._memory.is_wanted
 
     @property
@@ -176,13 +176,13 @@ class Account:
             self._held += size
 
     def take_values(self, size: int) -> None:
-        """Take `size` bytes from the memory budget for decoded values of a request.
+        """Take `size` bytes from the memory budget for decoded values of this request.
 
-        If all values of the request together need at most FREE_VALUES bytes, take nothing. If the budget
-        has too few free bytes, wait.
+        While all values so far take at most FREE_VALUES bytes together, take nothing from the budget. If the budget has
+        too few free bytes, wait.
 
-        Raises ProtocolError if all values of the request need more than MAX_VALUES bytes. Raises CloseConnection if the
-        wait takes too long or the broker stops.
+        Raises ProtocolError if all values so far take more than MAX_VALUES bytes. Raises CloseConnection if the wait
+        takes too long or the broker stops.
         """
         if self._memory is None:
             return

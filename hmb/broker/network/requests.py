@@ -89,7 +89,8 @@ class Requests:
         If the frame is larger than the read buffer, the method takes `chunk` bytes from the memory budget
         (request_memory.py), and waits if too few bytes are free. It then sets a new deadline.
 
-        If the frame fits into the read buffer, the method sets a new deadline, except for a connection's first frame.
+        If the frame fits into the read buffer, the method sets a new deadline. But the first frame of a connection
+        already has a deadline, and keeps it.
         """
         if self.account.frame_size > READ_BUFFER:
             self.deadline = None  # The client has no deadline while the broker waits for memory.
@@ -99,7 +100,7 @@ class Requests:
         self.deadline = time.monotonic() + CHUNK_TIMEOUT
 
     def has_next_request(self) -> bool:
-        """Return whether the next request has arrived completely, and has the API of the previous request.
+        """Return whether the next request has fully arrived and calls the same API as the previous request.
 
         This method never waits.
         """

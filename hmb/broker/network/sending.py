@@ -15,8 +15,8 @@ a limit, sending fails. Otherwise, the thread tries again.
 The time limit for a whole response is 30 seconds (PATIENCE), plus one second for each MiB that the broker has
 sent (SLOWEST). For example, after 10 MiB the limit is 30 + 10 = 40 seconds.
 
-A limit for each wait would not stop a client that reads one byte each second. Each wait would be short, but
-sending 1 MiB would take 12 days.
+A client could read one byte each second. Each wait of the broker would be short, but 1 MiB would take 12 days.
+The time limit therefore applies to the whole response.
 """
 
 from __future__ import annotations

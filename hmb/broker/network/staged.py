@@ -12,11 +12,11 @@ thesis calls these queues *channels* (chapter 9.1, figure 9.2):
         | response channel, one per connection
     responder (one per connection)  writes responses
 
-In the thesis, stages have two advantages: a slow disk does not delay the network, and N handlers use N cores.
-Python lacks the second advantage, because only one thread runs at a time.
+The thesis names two advantages of stages: a slow disk does not delay the network, and N handler threads use N
+cores. Python lacks the second advantage, because only one thread runs at a time.
 
-Stages make a request slower, because the request and its response pass from one thread to another. Each time,
-the next thread has to wake up and wait for the interpreter lock.
+In the staged server, a request and its response pass through several threads. This makes the request slower,
+because each of these threads must first wake up and wait for Python's interpreter lock.
 
 The threads of the staged server follow three rules:
 - *Order.* The requests of one connection are handled one after the other, even if several handlers are free. The
@@ -58,8 +58,8 @@ WAITING_APIS = {ApiKey.FETCH, ApiKey.SHARE_FETCH, ApiKey.JOIN_GROUP, ApiKey.SYNC
 class Handlers:
     """The threads that handle requests, and a queue of the connections that have unhandled requests.
 
-    The thesis calls this queue the *request channel*. Each handler thread takes a connection from the queue, and
-    handles the oldest request of this connection.
+    The thesis *Functional Kafka* calls this queue the *request channel*. Each handler thread takes a connection
+    from the queue, and handles the connection's oldest request.
     """
 
     def __init__(self, capacity: int) -> None:
@@ -85,7 +85,7 @@ class Handlers:
         return self._room.acquire(timeout=timeout)
 
     def release(self) -> None:
-        """Let one more request wait for a handler. Call this method after a handler has taken a waiting request."""
+        """Free the room of one request in the channel, after a handler has taken this request."""
         self._room.release()
 
     def queue(self, connection: StagedConnection) -> None:
@@ -157,9 +157,9 @@ class StagedConnection(AcceptedConnection):
             responder.join()  # This wait ends: each send to the client has a time limit (sending.py).
 
     def _take(self, frame: memoryview, account: Account) -> None:
-        """Put a request into the request channel, so that a handler thread handles it.
+        """Pass a request to a handler thread, or handle it in this thread if its API is in WAITING_APIS.
 
-        Wait while the channel is full. If the request's API is in WAITING_APIS, handle the request in this thread.
+        Requests for handler threads go through the request channel. While this channel is full, wait.
         """
         if int.from_bytes(frame[:API_KEY_SIZE]) in WAITING_APIS:
             self._wait_below(1)
@@ -193,7 +193,7 @@ class StagedConnection(AcceptedConnection):
         self._responses.put(parts)
 
     def _respond(self) -> None:
-        """Send the responses in the queue, until the queue contains None.
+        """Send responses from the queue, until the next item is None.
 
         `_serve` puts None into the queue when the connection ends. This thread always ends, even if the client does not
         read its responses, because each call of `send` has a time limit.

@@ -1,4 +1,4 @@
-"""Checks that a broker authenticates clients on other computers, unless a setting allows all clients.
+"""Rejects listeners that other computers can use without authentication. A setting can allow this use.
 
 A listener without authentication serves everybody who can reach its address. Only programs of the same computer can
 reach the loopback address. Programs of other computers can reach any other address. Therefore a listener without

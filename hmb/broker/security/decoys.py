@@ -4,16 +4,15 @@ During a login, the client sees the salt of the credential. The broker computes 
 name and a secret key, so the same name always gets the same salt. A real user also has the same salt in each login. If
 the salt changed between two logins, a client would know that the user does not exist.
 
-A client must not recognize a decoy (a false credential) by its salt. HMB's tools use random bytes as a
-salt. Kafka's tools use a random number in base 36, such as `1x3kq...`. If Kafka's tools created all real users,
-a decoy's salt must also be a number in base 36.
+A client must also not recognize a decoy by the form of its salt. HMB's tools use random bytes as a salt. Kafka's
+tools use a random number in base 36, such as `1x3kq...`. If Kafka's tools created all real users, a decoy's salt
+must also be a number in base 36.
 
-A decoy therefore gets the *shape* of a stored credential. The shape consists of the number of iterations and the
-kind of salt: random bytes of a certain length, or a number in base 36.
+A decoy therefore copies the *shape* of a stored credential. The shape is the number of iterations and the kind
+of salt: random bytes of a certain length, or a number in base 36.
 
-Stored credentials can have different shapes, for example different numbers of iterations. For the decoy of an
-unknown user, the broker uses the user's name to select one of these shapes. A name therefore gets the same
-shape in each login.
+Stored credentials can have different shapes, for example different numbers of iterations. The unknown user's
+name then selects the shape of the decoy, so each login with this name gets the same shape.
 """
 
 from __future__ import annotations
@@ -38,8 +37,8 @@ NUMBER = re.compile(rb"[0-9a-z]{20,26}")
 class CredentialShape(NamedTuple):
     """The length of a credential's salt, and the number of iterations. A client sees both in a login.
 
-    Kafka's tools use random numbers in base 36 as salts. The lengths of these salts differ by chance, so
-    `salt_size` is 0 for all of them.
+    A `salt_size` of 0 means a salt from Kafka's tools. These salts are random numbers in base 36, so their lengths
+    differ by chance.
     """
 
     salt_size: int  # bytes
@@ -52,9 +51,8 @@ OWN_SHAPE = CredentialShape(scram.SALT_SIZE, scram.DEFAULT_ITERATIONS)  # creden
 def shapes_of(credentials: Iterable[UserScramCredentialRecord]) -> dict[int, list[CredentialShape]]:
     """Return the most frequent shapes of the credentials of each SCRAM mechanism, at most MAX_SHAPES each.
 
-    A shape is the length of a salt (`salt_size`) and a number of iterations. The function assumes that salts of 20
-    to 26 digits and small letters come from Kafka's tools. These salts have random lengths and get the `salt_size`
-    0.
+    The function assumes that salts of 20 to 26 digits and small letters come from Kafka's tools. All these salts get
+    the `salt_size` 0, so that their different lengths do not create many shapes.
     """
     counts: dict[int, Counter[CredentialShape]] = {}
     for each in credentials:

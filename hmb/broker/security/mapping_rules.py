@@ -18,8 +18,7 @@ from dataclasses import dataclass
 from typing import Any
 
 RULE = re.compile(r"RULE:((?:\\.|[^\\/])*)/((?:\\.|[^\\/])*)/([LU]?)|DEFAULT")
-# In a rule's replacement text, `$1` stands for a part of the name. The first group in the rule's pattern has matched
-# this part.
+# In a rule's replacement text, `$1` stands for the part of the name that the first group of the pattern has matched.
 GROUP = re.compile(r"\$(\d)")
 SHORT_NAMES = {
     "commonName": "CN",

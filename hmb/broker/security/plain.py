@@ -84,7 +84,7 @@ class PlainExchange:
         if acts_as not in ("", self.user):
             raise PlainError(ANOTHER_NAME)
         # The duration of a login must not show whether a user exists. For an unknown user, the broker therefore
-        # compares the client's password with the random password NOBODY.
+        # compares the client's password with the random password NOBODY. It compares hashes, which have equal lengths.
         expected = self._passwords.get(self.user, NOBODY)
         if not hmac.compare_digest(_digest(password), _digest(expected)):
             raise PlainError(WRONG_PASSWORD)

@@ -11,8 +11,8 @@ The HTTP server of the broker's page (`hmb broker --ui`) does not wait after a r
 a password, it calls `is_blocked`. If the client's host has sent too many wrong passwords, the HTTP server refuses the
 request without checking the password.
 
-If MAX_REFUSED_LOGINS logins of a host are refused within a minute, `is_blocked` returns True for this host. One
-minute after the first of these logins, the host can try another password.
+If the broker refuses 5 logins (MAX_REFUSED_LOGINS) from a host within a minute, `is_blocked` returns True for
+the host. One minute after the first of these refusals, the host can try another password.
 """
 
 from __future__ import annotations

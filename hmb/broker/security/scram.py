@@ -1,4 +1,4 @@
-"""The broker's side of SCRAM: a state machine that receives the client's two messages and returns the broker's two.
+"""The broker's side of a SCRAM login: a state machine that answers the client's two messages.
 
 `ScramExchange` is a state machine that does not read or write a socket. The method `receive` takes a message of the
 client and returns the broker's response. The table SCRAM contains the states. A refused exchange never continues: a

@@ -99,9 +99,9 @@ def unopened_listeners(properties: Mapping[str, str]) -> set[str]:
 def listener_security(
     properties: Mapping[str, str], protocols: Mapping[str, SecurityProtocol]
 ) -> dict[str, ListenerSecurity]:
-    """Return the security of each listener. `protocols` maps the names of the listeners to their protocols.
+    """Return the security of each listener. `protocols` maps listener names to protocols.
 
-    Raises ConfigError for a wrong value, and for a setting that may restrict access but that HMB does not support.
+    Raises ConfigError for wrong values, and for possible access restrictions that HMB does not support.
     """
     check_honoured(properties, {*protocols, *unopened_listeners(properties)})
     return {name: _security_of(name, protocol, properties) for name, protocol in protocols.items()}
@@ -128,7 +128,7 @@ def check_honoured(properties: Mapping[str, str], listeners: set[str]) -> None:
 
 
 def _is_of_mechanism(name: str) -> bool:
-    """Return whether `name` is a mechanism, a dot and that mechanism's setting, as in `plain.sasl.jaas.config`."""
+    """Return whether `name` is a setting with its mechanism's prefix, such as `plain.sasl.jaas.config`."""
     match = MECHANISM_NAME.fullmatch(name)
     if match is None:
         return False
@@ -202,9 +202,9 @@ def _oauth_values(listener: str, values: Mapping[str, str], properties: Mapping[
 
 
 def _mechanism_prefixes(listener: str, mechanism: str) -> list[str]:
-    """Return two prefixes of a mechanism's settings: for all listeners, and for one listener.
+    """Return the prefix of a mechanism's settings for all listeners, and the prefix for one listener.
 
-    The settings for one listener take precedence.
+    A setting for one listener takes precedence.
     """
     return [f"{mechanism.lower()}.", f"listener.name.{listener.lower()}.{mechanism.lower()}."]
 

@@ -5,8 +5,8 @@ quota or a delegation token (metadata_records.py). The broker replaces the whole
 runs the broker can read the file (mode 0600). After a crash, the directory contains either the old file or the complete
 new file.
 
-The file `security.decoys` contains 32 random bytes. From these bytes, the broker computes its answers to logins of
-unknown users (decoys.py).
+The file `security.decoys` contains 32 random bytes. To hide which users exist, the broker computes false
+credentials for unknown users from these bytes (decoys.py).
 """
 
 from __future__ import annotations

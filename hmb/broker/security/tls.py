@@ -142,7 +142,7 @@ class TlsSocket(ssl.SSLSocket):
 
 
 class TlsFile(io.RawIOBase):
-    """A file from which the broker reads the decrypted bytes of a client. `count` is the number of bytes read."""
+    """A file that contains the decrypted bytes of a client. `count` is the number of bytes read so far."""
 
     def __init__(self, sock: TlsSocket, idle: float) -> None:
         self._socket = sock

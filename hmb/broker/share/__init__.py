@@ -26,6 +26,6 @@ RECORD_LIMIT, the member acquires only the first 500 records.
 Four modules handle a ShareFetch request. Read them in this order: `sessions`, `acknowledging`, `fetching`,
 `batches`.
 
-Handlers of APIs such as ReadShareGroupState use the module `state_results`. The module `creation` creates the
-objects of hmb/coordinator/share.
+The module `state_results` fills responses about states of share-partitions, for example ReadShareGroupState
+responses. The module `creation` creates the objects of hmb/coordinator/share.
 """

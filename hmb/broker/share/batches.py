@@ -28,10 +28,10 @@ class StoredBatches:
     aborted: Sequence[range] = ()  # the offsets of batches that belong to aborted transactions
 
     def part(self, acquired: Sequence[Run]) -> FileRegion:
-        """Return the region of the file that contains the records in `acquired`. It consists of whole batches.
+        """Return the region of the file with the batches in which a share group member has acquired records.
 
-        A member of a share group has acquired these records. Each run is a range of offsets, and the runs are in the
-        order of their offsets.
+        `acquired` contains the offset ranges of these records, in ascending order. The region can contain other
+        records, because it consists of whole batches.
         """
         first, last = acquired[0].first, acquired[-1].last
         begin = next(number for number, batch in enumerate(self.offsets) if batch.stop > first)

@@ -62,7 +62,7 @@ class ShareSessions:
     """All share sessions of the broker. Thread-safe."""
 
     def __init__(self, most: int) -> None:
-        """Create an empty collection. The argument `most` is the largest number of sessions that it can contain."""
+        """Create an empty collection. The number `most` limits how many sessions the collection can contain."""
         self._most = most
         self._lock = threading.Lock()  # guards the fields below; a thread that holds it takes no other lock
         self._sessions: dict[SessionId, ShareSession] = {}

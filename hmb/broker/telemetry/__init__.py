@@ -11,8 +11,8 @@ An administrator creates *subscriptions*. A subscription contains the names of m
 conditions that select clients. The broker stores a subscription as settings of the resource type
 CLIENT_METRICS.
 
-If a client matches several subscriptions, it must send all their metrics, at the shortest of their intervals.
-The broker gives this combination a number, the *subscription id*.
+A client must send the metrics of all subscriptions that select the client. The shortest interval applies. The
+broker gives the combination of metrics and interval a number, the *subscription id*.
 
 In this example, a new client sends the instance id 0. Later, the administrator changes a subscription, so the
 client must ask again:
@@ -27,8 +27,8 @@ client must ask again:
     GetTelemetrySubscriptions(A)              ------>   ...
 
 Read in this order:
-- `subscriptions`   one subscription: which metrics, how often, of which clients
-- `instances`       the client instances, and the checks of their requests
+- `subscriptions`   defines a subscription: it selects clients and metrics, and sets an interval
+- `instances`       stores the client instances, and checks their requests
 - `metrics_data`    decodes the metrics, which are in OpenTelemetry's format
 
 A client instance is one run of a client. For each client instance, the broker keeps the times of the last

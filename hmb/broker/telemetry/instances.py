@@ -1,4 +1,4 @@
-"""Client instances. A client instance is one run of a client that sends its metrics, from its start to its end.
+"""Client instances. Each start of a client that sends metrics creates a new client instance.
 
 A client instance may push its metrics once in each interval. Two pushes may come earlier. One is the first push
 after a GetTelemetrySubscriptions request, because a client multiplies its first interval by a random factor. The
@@ -33,7 +33,7 @@ Settings = Mapping[str, Mapping[str, str]]  # the settings of each subscription,
 
 @dataclass(slots=True)
 class ClientInstance:
-    """A client instance: which metrics the broker wants from it, and when (ms) it sent its last requests."""
+    """A client instance, with the metrics that it must send and the times (ms) of its last requests."""
 
     requested: RequestedMetrics
     subscriptions: tuple[MetricsSubscription, ...]  # the subscriptions of the broker when `requested` was computed
@@ -80,7 +80,7 @@ class ClientTelemetry:
         self._instances: OrderedDict[UUID, ClientInstance] = OrderedDict()  # the last used instance is at the end
 
     def subscribe(self, instance_id: UUID, client: TelemetryClient, now: int) -> tuple[UUID, RequestedMetrics]:
-        """Return the id of a client instance, and the metrics and the interval that the broker requests from it.
+        """Return a client's instance id, the metrics that the client must send, and the sending interval.
 
         If `instance_id` is zero, the client is new, and the method chooses an id. Raises THROTTLING_QUOTA_EXCEEDED if
         the client asks too early.
@@ -104,7 +104,7 @@ class ClientTelemetry:
             self._instance(instance_id, client, settings).check_push(subscription_id, terminating, now)
 
     def _instance(self, instance_id: UUID, client: TelemetryClient, settings: Settings) -> ClientInstance:
-        """Return the client instance. If it is unknown, or if the subscriptions have changed, create a new object."""
+        """Return a `ClientInstance`. Create a new one if the id is unknown or any subscription has changed."""
         if settings != self._settings:
             self._settings = settings
             self._subscriptions = tuple(map(subscription_of, settings.values()))

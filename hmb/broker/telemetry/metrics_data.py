@@ -17,8 +17,8 @@ bytes. This module reads only the following fields. The number of each field is 
     attributes                    key (1), value (2)
     value                         one of string_value (1), int_value (3)
 
-For example, the bytes `0a 03 66 6f 6f` encode the name "foo". `0a` is 1 * 8 + 2: field 1 with wire type 2 (length and
-bytes). `03` is the length.
+For example, the bytes `0a 03 66 6f 6f` encode the name "foo". `0a` is 10: 8 times the field number 1, plus the
+wire type 2. `03` is the length of "foo".
 
 Source: opentelemetry-proto, `opentelemetry/proto/metrics/v1/metrics.proto`; KIP-714.
 """

@@ -105,7 +105,7 @@ class RequestedMetrics(NamedTuple):
 
 
 def requested_from(client: TelemetryClient, subscriptions: Iterable[MetricsSubscription]) -> RequestedMetrics:
-    """Combine the subscriptions that apply to a client: request all their metrics, at the shortest interval.
+    """Return the metrics and the shortest interval of all subscriptions that apply to a client.
 
     The interval is at most DEFAULT_INTERVAL_MS, even if all subscriptions have longer intervals.
     """

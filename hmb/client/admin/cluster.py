@@ -72,8 +72,8 @@ class LogDirDescription(NamedTuple):
 class BrokerVersions(NamedTuple):
     """The APIs of a broker, and the features of its cluster.
 
-    `apis` maps the key of each API that the broker supports to the range of supported versions. `features` maps the
-    name of each feature that the cluster uses to its level.
+    `apis` maps an API key to the range of versions that the broker supports. `features` maps the name of a feature
+    to the level that the cluster uses.
     """
 
     apis: Mapping[int, range]

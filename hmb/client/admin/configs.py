@@ -69,10 +69,10 @@ class ConfigResource(NamedTuple):
 
     @property
     def own_source(self) -> ConfigSource:
-        """The `source` of a value that was set for exactly this resource.
+        """The `source` of a value that was set for this resource itself.
 
-        For a topic, for example, this source is DYNAMIC_TOPIC_CONFIG. A value that the topic takes over from its broker
-        has another source.
+        For example, a value set for a topic has the source DYNAMIC_TOPIC_CONFIG. A value that the topic inherits from
+        the broker has another source.
         """
         if self.type is not ResourceType.BROKER:
             return OWN_SOURCES[self.type]

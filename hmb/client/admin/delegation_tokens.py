@@ -1,7 +1,7 @@
 """Contains the methods of `Admin` that create, renew, expire and list delegation tokens (KIP-48).
 
-The admin must log in with SASL, or use a TLS certificate. The module `hmb.broker.security.tokens.delegation` explains
-the tokens. With this setting, a client logs in with a token:
+The module `hmb.broker.security.tokens.delegation` explains delegation tokens. The admin client must
+authenticate with SASL or a TLS certificate. To log in with a token, a client uses this setting:
     sasl.jaas.config=org.apache.kafka.common.security.scram.ScramLoginModule required
         username="TOKEN_ID" password="HMAC" tokenauth="true";
 """
@@ -42,8 +42,8 @@ def create_token(
 ) -> DelegationToken:
     """Create a delegation token for the principal `owner`, for example `User:alice`.
 
-    If `owner` is None, the user of this admin owns the token. With `max_lifetime_ms=-1`, the token gets the
-    longest lifetime that the broker allows. Needs Kafka 1.1, or Kafka 3.3 to set `owner`.
+    If `owner` is None, the user of this `Admin` object owns the token. With `max_lifetime_ms=-1`, the token gets
+    the longest lifetime that the broker allows. Needs Kafka 1.1, or Kafka 3.3 to set `owner`.
     """
     allowed = list(renewers)
     request = CreateDelegationTokenRequest(max_lifetime_ms=max_lifetime_ms)
@@ -73,10 +73,10 @@ def renew_token(brokers: Brokers, hmac: str, period_ms: int = -1) -> int:
 
 
 def expire_token(brokers: Brokers, hmac: str, period_ms: int = -1) -> int:
-    """Let a token expire `period_ms` from now. Return its new expiry time in ms.
+    """Set a token's expiry time to `period_ms` from now. Return the new time in ms.
 
-    `hmac` is the HMAC of the token in base64. If `period_ms` is negative, the broker removes the token immediately, and
-    the method returns `period_ms`.
+    `hmac` is the HMAC of the token in base64. If `period_ms` is negative, the broker removes the token immediately.
+    The method then returns `period_ms` instead.
     """
     response = brokers.cluster.send(ExpireDelegationTokenRequest(hmac=_decoded(hmac), expiry_time_period_ms=period_ms))
     return int(_checked(response).expiry_timestamp_ms)

@@ -65,9 +65,9 @@ def list_group_offsets(
 def alter_group_offsets(
     brokers: Brokers, group: str, offsets: Mapping[TopicPartition, int | OffsetAndMetadata]
 ) -> dict[TopicPartition, KafkaError | None]:
-    """Set committed offsets of a group. The result contains None for each partition whose offset was set.
+    """Set committed offsets of a group. Return a dict: partition -> error, or None if the offset was set.
 
-    If the group has members, the error of each partition is UNKNOWN_MEMBER_ID. Needs Kafka 0.8.2.
+    If the group has members, each partition gets the error UNKNOWN_MEMBER_ID. The method needs Kafka 0.8.2.
     """
     new = {partition: with_metadata(offset) for partition, offset in by_partition("offsets", offsets, "5").items()}
 

@@ -67,9 +67,9 @@ class PartitionLag(NamedTuple):
 
     @property
     def lag(self) -> int | None:
-        """The log end offset minus the committed offset, or None if one of them is unknown.
+        """The log end offset minus the committed offset, or None if either offset is unknown.
 
-        In a compacted log, some offsets have no record. The group then has fewer unread records than the lag.
+        In a compacted log, some offsets have no record. The lag can then be greater than the number of unread records.
         """
         if self.committed is None or self.log_end_offset is None:
             return None

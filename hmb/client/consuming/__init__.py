@@ -1,7 +1,7 @@
 """The consumer: it fetches batches from brokers before the application asks for their records.
 
-The problem: if the consumer sent its next request only after the application has processed all fetched records, the
-application would often wait for the network.
+The problem: a simple consumer sends its next request only after the application has processed all fetched
+records. The application then waits until the response arrives.
 
 The idea: the consumer always keeps one request to each leader in flight, even while the application processes
 records. The consumer has no extra thread for this. The method `poll` sends the next request, and the leader prepares

@@ -36,8 +36,8 @@ They were measured on a busy machine with two cores:
            100        3,365 / 47 bytes            2.2 / 0.6 ms             2.3 / 0.3 ms
          1,000       33,066 / 47 bytes             29 /   4 ms              26 /   2 ms
 
-A consumer that waits for records sends two Fetch requests a second. If the consumer reads few partitions, these
-requests are small even without a session. In addition, a broker stores at most 1,000 sessions by default
+Fetch requests for few partitions are small even without a session, and a consumer that waits for records sends
+only two a second. A session would save little, but a broker can store only 1,000 sessions by default
 (`max.incremental.fetch.session.cache.slots`).
 
 A consumer therefore uses a session with a broker only if it fetches at least 10 partitions (LEAST_PARTITIONS)

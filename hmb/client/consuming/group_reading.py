@@ -91,10 +91,9 @@ class GroupReading:
 
     @property
     def offsets(self) -> CommittedOffsets:
-        """The object that commits and fetches the offsets of the group.
+        """The object that commits and fetches the offsets of the consumer's group.
 
-        A consumer that has called `assign` is not a member of the group. It can still commit offsets for the group, and
-        uses this object for it.
+        A consumer that has called `assign` is not a member of the group, but it can also use this object.
         """
         if self._membership is not None:
             return self._membership.offsets

@@ -110,9 +110,9 @@ class PartitionErrors:
             raise KafkaError(ErrorCode.UNKNOWN_TOPIC_ID, what)
 
     def message_was_cut(self, position: Position) -> None:
-        """Let the next request ask for twice as many bytes of this partition, because a message did not fit.
+        """Double `position.max_bytes`, because a message did not fit into the response.
 
-        Raises KafkaError if the client accepts no larger response (MAX_RESPONSE_SIZE).
+        A Fetch request asks for `max_bytes` bytes. Raises KafkaError if `max_bytes` has reached MAX_RESPONSE_SIZE.
         """
         if position.max_bytes >= MAX_RESPONSE_SIZE:
             what = f"{position.partition}: the message at {position.fetch_offset} is too large"

@@ -147,7 +147,7 @@ class AssignmentReader:
         self.position(partition).is_paused = False
 
     def position_with_offset(self, partition: TopicPartition) -> Position:
-        """Return the position of a partition. If the position has no offset yet, find its offset first."""
+        """Return the position of a partition. If the offset where reading begins is unknown, find this offset first."""
         position = self.position(partition)
         while not position.has_offset:
             self.find_offsets()
@@ -209,10 +209,10 @@ class AssignmentReader:
                 self._resolve_starts([position])
 
     def _set_offsets(self, offsets: Mapping[TopicPartition, int]) -> None:
-        """Set the position of each partition to its offset in `offsets`.
+        """Set the position in each partition to the partition's offset in the dict `offsets`.
 
-        If the setting `until` is not None, the method converts it to an offset for each partition. Reading ends at this
-        offset, the position's `end`.
+        If the setting `until` is not None, the method also sets the `end` of each position. The consumer reads only
+        offsets below `end`.
         """
         if self._until is not None:
             wanted: Offset = "latest" if self._until == "end" else self._until

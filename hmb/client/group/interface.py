@@ -1,4 +1,4 @@
-"""The types that a consumer and its group membership exchange: settings, offsets, identity and rebalance listener.
+"""The types for a consumer in a group: member settings, committed offsets, identity, rebalance listener.
 
 The members of a group divide the partitions of their topics among themselves. At any time, a partition belongs to at
 most one member. One broker, the *coordinator*, manages the group. Each member sends heartbeats to the coordinator, to

@@ -7,7 +7,7 @@ SyncGroup.
 At regular intervals, the leader looks up how many partitions each topic has. If a topic has gained or lost
 partitions, the leader starts a rebalance.
 
-While one of the subscribed topics does not exist, the leader repeats the lookup every `heartbeat_interval`
+While a subscribed topic does not exist, the leader looks up all subscribed topics every `heartbeat_interval`
 seconds.
 """
 

@@ -60,8 +60,8 @@ def subscriptions(
 ) -> list[JoinProtocol]:
     """Encode one subscription for each assignor.
 
-    `previous` contains the partitions that the member received when the group was in `generation`. `owned` contains the
-    partitions that the member still owns. An eager member has given up all its partitions, so its `owned` is empty.
+    In the generation with the number `generation`, the member received the partitions in `previous`. It now owns
+    the partitions in `owned`. An eager member gives up all partitions before it joins, so `owned` is empty.
     """
     return [
         JoinProtocol(
@@ -87,9 +87,9 @@ def _user_data(assignor: str, previous: Owned, generation: int) -> bytes | None:
 
 
 def subscribed_member(assignor: str, member: JoinedMember) -> SubscribedMember:
-    """Decode the subscription of a member, for the assignor that the group uses.
+    """Decode a member's subscription. Raises ProtocolError if the bytes are not a subscription.
 
-    Raises ProtocolError if the bytes are not a subscription.
+    If `assignor` is "sticky", the member's partitions are in the field `user_data`.
     """
     sent, version = ConsumerProtocolSubscription.parse(member.metadata)
     owned = _partitions(sent.owned_partitions)

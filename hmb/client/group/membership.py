@@ -9,8 +9,8 @@ A second thread, the membership thread, therefore sends them. The two threads ha
 Because of the membership thread, a consumer that processes records slowly remains a member of the group. But if
 the consumer does not poll for `max_poll_interval` seconds, the member leaves the group.
 
-Only the membership thread waits for the response to JoinGroup. A poll with a short timeout therefore ends at
-its timeout.
+Only the membership thread waits for the response to JoinGroup. The consumer's thread does not, so `poll` can
+return at its timeout.
 
 The two threads of a consumer use the same `GroupMember`, and a lock protects this object. A thread releases the
 lock before it waits for a broker or calls code of the application.

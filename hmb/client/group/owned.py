@@ -25,9 +25,9 @@ class OwnedPartitions:
         self.partitions: Owned = NO_PARTITIONS
 
     def revoke_all_except(self, kept: Owned) -> ListenerCall | None:
-        """Return a `ListenerCall` for `on_revoked` with the member's partitions that are not in `kept`.
+        """Return a `ListenerCall` of `on_revoked`, for the member's partitions that are not in `kept`.
 
-        Return None if `kept` contains all partitions of the member.
+        Return None if `kept` contains all partitions. Later, `call_finished` removes the revoked partitions.
         """
         given_up = self.partitions - kept
         return ListenerCall(ListenerMethod.ON_REVOKED, given_up) if given_up else None

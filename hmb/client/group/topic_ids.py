@@ -22,7 +22,7 @@ AssignedTopics = Iterable[TopicPartitions | ConsumerGroupHeartbeatResponse.Assig
 
 
 class AssignmentById:
-    """The latest assignment of one member, and the names of all topic ids that the member has looked up."""
+    """A member's latest assignment, and the topic names for all topic ids that the member has looked up."""
 
     def __init__(self) -> None:
         self._assigned: dict[UUID, list[int]] = {}  # the latest assignment: topic id -> partitions

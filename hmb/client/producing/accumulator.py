@@ -149,7 +149,7 @@ class Accumulator:
     ) -> None:
         """Add records that have only a value: no key, no headers, no timestamp of their own.
 
-        The method `append_rows` adds all other records. `number` and `slices` have the same meaning in both methods.
+        `number` is the index of `values[0]` in the `send_many` call. The method adds the results to the list `slices`.
         """
         ends = list(accumulate([ESTIMATED_OVERHEAD + len(value) for value in values]))
         done = taken = 0

@@ -19,8 +19,8 @@ looks up the leader, and moves the queue to the sender thread of this leader. Th
 sends the batches. After an error, the partition may have a new leader. The sender thread can then move the
 queue back to the router.
 
-Only the owner of a queue uses the fields about batches in flight, so these fields need no lock. The accumulator's lock
-guards the fields that application threads also use, for example the list of the batches.
+The accumulator's lock guards each field of a queue that application threads also use, for example the list of
+batches. Only the queue's owner thread uses the number of batches in flight, so this field needs no lock.
 
 Source: Kafka's `ProducerBatch`, and the queues in `RecordAccumulator`.
 """

@@ -1,4 +1,4 @@
-"""The completion of batches: after each attempt, a batch is delivered, given up, split or sent again.
+"""Decides what happens to a sent batch: the batch is complete, is split, or is sent again.
 
 After a *retriable* error, the batch stays in its queue. A retriable error is, for example, a lost connection, or a
 partition that has no leader at the moment. The producer's `LeaderRouter` looks up the leader again after a pause. Then
@@ -156,10 +156,9 @@ class BatchCompletion:
         return False
 
     def sendable(self, batches: Iterable[ProducerBatch]) -> list[ProducerBatch]:
-        """Return the batches that may be sent.
+        """Return all `batches` as a list, or an empty list if the transaction must be aborted.
 
-        Usually, these are all batches. But if the transaction must be aborted, the method gives up all of them, and
-        returns an empty list.
+        If the transaction must be aborted, each batch fails: the method completes the batch with an error.
         """
         reason = self._guarantee.abort_reason
         if reason is None:

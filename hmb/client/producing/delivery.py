@@ -5,8 +5,8 @@ when the result is known:
     producer.send("weather", b"rain").result()
     producer.send("weather", b"rain", on_delivery=print)
 
-A broker sends one answer for a whole batch, so all deliveries of a batch share one `BatchResult`. A delivery
-contains only a reference to this result, and the index and the timestamp of its record.
+A broker answers each batch, not each record. All deliveries of a batch therefore share one `BatchResult`. Each
+delivery refers to this object, and contains one record's timestamp and index in the batch.
 
 A delivery takes 56 bytes of memory. A `concurrent.futures.Future` for each record would take about 25 times as
 much memory, because each future has its own lock and its own list of callbacks. If the application does not
@@ -98,9 +98,9 @@ class BatchResult:
         return not self._missing
 
     def split(self) -> None:
-        """Increase the number of expected outcomes by one, because one part was split into two parts.
+        """Expect one more outcome, because the producer has split a part of the batch into two parts.
 
-        Each part has one outcome: the broker has written the records of the part, or they have failed.
+        Each part of the batch has one outcome: the broker has written the part, or the part has failed.
         """
         with self._lock:
             self._missing += 1

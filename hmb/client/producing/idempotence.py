@@ -17,9 +17,9 @@ numbers 0 to 9. It therefore does not write the copy, and answers with the offse
 
 When the producer gives up a batch, two problems arise:
 
-- The broker still expects the sequence numbers of this batch. It therefore rejects all later batches.
-- A copy of the batch may still reach the broker. The broker then writes records for which the producer has
-  already reported an error.
+- The broker still expects the sequence numbers of the batch that was given up, so it rejects all later batches.
+- A late copy of that batch may arrive. The broker then writes records for which the producer has reported an
+  error.
 
 After the producer has given up a batch, it can begin a new *producer epoch* for the partition (KIP-360). The
 epoch is a number in each batch. The producer increases the epoch by one, and gives the sequence number 0 to the
@@ -29,16 +29,16 @@ For example, the producer gives up the batch with the sequence numbers 10 to 19.
 and begins with the number 0. The broker accepts it, although 10 to 19 are missing. If the old batch arrives late,
 the broker rejects it, because its epoch is too low.
 
-If the broker has certainly rejected a batch, it will write no copy of this batch later. The producer can then
-give up the batch without a new epoch. The next batch gets the sequence numbers of the rejected batch.
+If the broker has rejected every copy of a batch, no copy can be written later. The producer can then give up
+the batch without a new epoch. The next batch gets the sequence numbers of the rejected batch.
 
 Several batches of a partition can be in flight. If the broker rejects one batch, the sequence numbers of this
 batch are missing in the log. The broker then also rejects the later batches, because it expects the missing
 numbers first. All these batches stay in the producer's queue. Let A be the first batch that failed: the broker has
 rejected it, or the broker's response is lost. There are four cases:
 
-- The producer sends A and all batches after A again, with their old sequence numbers. The broker drops copies
-  of batches that it has already written.
+- The producer sends the failed batch A and all later batches again, with their old sequence numbers. The broker
+  drops each batch that it has already written.
 
 - The broker rejects batch A, because A is too large. The producer divides the records and the sequence
   numbers of A between two batches. The later batches keep their numbers.
@@ -50,8 +50,8 @@ rejected it, or the broker's response is lost. There are four cases:
   first later batch that the broker has certainly rejected. The broker also rejects all batches after B. So B
   and the batches after B get new sequence numbers in a new epoch.
 
-  Batches after the failed batch A and before the rejected batch B keep their sequence numbers and their epoch.
-  The producer sends them again. The broker drops or rejects each batch that it has already written.
+  The producer again sends all batches between the failed batch A and the rejected batch B, with their old
+  sequence numbers and epoch. The broker drops or rejects each batch that it has already written.
 
 If the producer gives up a batch, later batches that the broker may have written keep their sequence numbers.
 
@@ -66,23 +66,23 @@ So the producer first sends only one batch of a partition. After the broker has 
 batches can be in flight. After each change of the epoch, the producer begins with one batch again. Batches of a
 partition with different epochs are never in flight together.
 
-A broker forgets a producer that sends nothing for a day (`producer.id.expiration.ms`). It then accepts a
-batch even if an earlier batch is missing. Two batches can be written in the wrong order only in this case.
+A broker forgets a producer that sends nothing for a day (`producer.id.expiration.ms`). It then accepts any next
+batch, even if an earlier batch is missing. Only in this case can batches be written in the wrong order.
 
-For example, a broker has forgotten a producer after a day without batches. The producer then sends batches A
-and B together. The broker rejects A as too large. It writes B, because it accepts any sequence number from a
-forgotten producer.
+Suppose that a broker has forgotten a producer, and the producer sends batches A and B together. The broker
+rejects A, because A is too large. But it writes B, because it accepts any sequence number from a forgotten
+producer.
 
-The producer splits A, but the broker now rejects sequence numbers below those of B. The producer therefore
-sends both halves of A in a new epoch, and the broker writes them after B. Each record is written only once.
+The producer splits the rejected batch A. The broker has written the later batch B, so it rejects A's lower
+sequence numbers. Both halves of A get a new epoch, and the broker writes them once, after B.
 
 For each partition, a broker remembers only the last five batches of a producer. If an older batch arrives twice,
 the broker cannot recognize the copy. Therefore, the producer sends batch 6 of a partition only after the broker
 has written batch 1, or the producer has given up batch 1.
 
 After a batch fails, the producer sends only one batch of the partition at a time (`PartitionQueue.window` is
-1). This limit ends when the broker has written a batch of the current producer epoch, and no other batch in the
-queue has sequence numbers.
+1). This limit ends when the broker has written a batch of the current producer epoch, and the queue then
+contains only batches without sequence numbers.
 
 Suppose that five batches are in flight when the connection breaks. The producer does not know which of them the
 broker has written, so it sends these five again, one by one, before it sends newer batches. The broker recognizes
@@ -205,7 +205,7 @@ class Idempotence(AtLeastOnce):
 
 
 def assign_sequence(batch: ProducerBatch, producer: ProducerIdAndEpoch) -> BatchNumbers:
-    """Assign the next sequence number of the partition to a batch. Return the numbers of the batch."""
+    """Set and return the numbers of a batch: producer id, epoch, and the partition's next sequence number."""
     sequence = batch.queue.sequence
     if sequence is None or sequence.producer is not producer:
         sequence = batch.queue.sequence = PartitionSequence(producer, producer.epoch)

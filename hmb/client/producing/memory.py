@@ -46,7 +46,7 @@ class BufferMemory:
         self.release(self.used)
 
     def wait(self, size: int, is_closed: Callable[[], bool]) -> None:
-        """Wait until `size` bytes are free and no other thread has waited longer.
+        """Wait for `size` free bytes. The thread that has waited longest gets memory first.
 
         If the buffer is empty, a record of any size fits. If the producer is closed, the method returns. Raises
         TimeoutError after `max_block` seconds.

@@ -1,7 +1,7 @@
 """The share session of a consumer with one broker: its fetches, and its acknowledgements.
 
 The first request of a share session has the epoch 0 and names all partitions. Each later request has the next
-epoch. It names only partitions that are new or no longer read, and partitions with acknowledgements.
+epoch, and contains only partitions to add, partitions to remove, and acknowledgements.
 
 After an error of the session or of the connection, the client begins a new session with epoch 0. When the old
 session ends, the broker releases the records that the client had acquired in it. The group delivers these

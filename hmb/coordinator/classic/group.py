@@ -322,7 +322,7 @@ class ClassicGroup:
         return min((limit for limit in limits if limit is not None), default=None)
 
     def tick(self, now: int) -> None:
-        """Remove members and unused member ids after their deadlines. Continue a rebalance after its deadline."""
+        """Remove members and unused member ids that have timed out. Check the deadlines of the current rebalance."""
         for member_id in self.state.pending.expired(now):
             self.event_texts.append(f"no client joined with member id {member_id} in time")
             self.state.remove(member_id)

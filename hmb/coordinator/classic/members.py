@@ -8,8 +8,8 @@ sticky), (sticky, range) and (sticky, range). All members support both protocols
 A member sends separate metadata for each protocol that it supports. The metadata of a consumer contains the
 topics that the consumer reads. The leader of the group needs the metadata to assign the partitions.
 
-The broker decodes the metadata only in a group of consumers. It needs the names of the topics, because the group's
-committed offsets for a topic do not expire while a member reads this topic (subscriptions.py).
+The broker decodes a member's metadata only if the member is a consumer. It needs the topic names, because the
+group's committed offsets for a topic do not expire while a member reads this topic (subscriptions.py).
 
 Each member has a member id. A *static* member has a second id, the group instance id, which stays the same after a
 restart of its client (static_members.py).

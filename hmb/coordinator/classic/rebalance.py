@@ -14,8 +14,8 @@ restart without losing its membership.
 Each half of a rebalance has a deadline. In the first half, all members must send JoinGroup within the rebalance timeout
 (the join deadline). In the second half, all members must send SyncGroup within the same time (the sync deadline).
 
-For example, a classic group has the members A and B, and is in generation 3. The rebalance timeout is 60 s. C
-joins at second 0, so a rebalance begins. A sends JoinGroup at second 3.
+For example, a classic group in generation 3 has the members A and B. The rebalance timeout is 60 s. At second
+0, C joins, and a rebalance begins. At second 3, A joins again, and only B is missing.
 
 Members A and C have joined, but B has crashed. At second 45, the session of B ends, and the group removes B.
 All members have now joined, so A and C form generation 4.

@@ -63,7 +63,7 @@ class ClassicState:
         self.protocol_type, self.protocol = value.protocol_type or None, value.protocol
 
     def continue_as_stable(self, members: ClassicMembers, generation: int) -> None:
-        """Continue a KIP-848 group as a Stable classic group, with the same members (a downgrade)."""
+        """Replace a KIP-848 group (a downgrade): take over its members. The state becomes Stable."""
         self.members, self.generation = members, generation
         self.current = GroupState.STABLE
         self.protocol_type, self.protocol = CONSUMER, members.select_protocol()
@@ -81,7 +81,7 @@ class ClassicState:
             raise unloaded(self.group_id, ErrorCode.COORDINATOR_NOT_AVAILABLE)
 
     def check(self, member_id: str, group_instance_id: str | None, generation: int) -> ClassicMember:
-        """Return the member with the ids in a request. Raises KafkaError for a wrong id or a wrong generation."""
+        """Return the member with the id `member_id`. Raises KafkaError if an id or the generation is wrong."""
         self.check_loaded()
         member = self.members.check(member_id, group_instance_id)
         if generation != self.generation:

@@ -27,9 +27,9 @@ def subscribed_topics(subscription: bytes) -> list[str]:
 
 
 def topics_of(state: ClassicState) -> set[str] | None:
-    """Return the topics that the members of a classic group of consumers read.
+    """Return the topics to which the members of a classic consumer group subscribe.
 
-    None means that the topics are unknown: the group has no protocol yet, or the metadata of a member cannot be
+    Return None if the topics are unknown: the group has no protocol yet, or the metadata of a member cannot be
     decoded.
     """
     if not state.members:

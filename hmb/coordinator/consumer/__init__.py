@@ -36,9 +36,8 @@ Read the modules of this folder in this order:
 - `group`         the group: how it handles one heartbeat, from the request to the response
 - `state`         the members, epochs and target assignment of a group, and the records of their changes
 
-The class in the module `group` is a subclass of `ModernGroup`, and the class in the module `state` is a subclass of
-`ModernState`. These two base classes are in the folder `hmb/coordinator/modern`, because share groups and streams
-groups have the same base classes.
+`ConsumerGroup` is a subclass of `ModernGroup`, and `ConsumerState` is a subclass of `ModernState`. Both base
+classes are in the folder `hmb/coordinator/modern`, because share groups and streams groups use them too.
 
 On a first reading, skip these modules:
 - `heartbeat` checks the fields of a request.

@@ -4,7 +4,7 @@ In an online migration, the consumers of a group change from the classic protoco
 after the other. Meanwhile, some members of the KIP-848 group use the classic protocol
 (hmb/coordinator/migration).
 
-The record of such a member also contains the member's session timeout, and its protocols with their metadata.
+If a member uses the classic protocol, its journal record also contains the session timeout and protocols.
 
 A member with the classic protocol sends a list of protocols. Each protocol is a pair: the name of an
 assignor, and metadata. The coordinator reads the member's topics from the metadata.

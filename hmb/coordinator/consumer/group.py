@@ -112,8 +112,8 @@ class ConsumerGroup(ModernGroup[ConsumerState, ConsumerGroupSettings]):
     ) -> ConsumerGroupHeartbeatResponse:
         """Handle a heartbeat that `check_heartbeat` has accepted, and return the response.
 
-        If the group compares the regular expressions of its members with topic names, it skips topics for which
-        `may_describe` returns False. If this method raises KafkaError, the group is unchanged.
+        The group compares the members' regular expressions only with topics for which `may_describe(topic)` returns
+        True. If this method raises KafkaError, the group is unchanged.
         """
         if self.is_unloaded:
             raise unloaded(self.group_id, ErrorCode.NOT_COORDINATOR)

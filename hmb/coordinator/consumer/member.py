@@ -26,8 +26,8 @@ A response to a heartbeat can get lost. The member then does not know its new ep
 contains its previous epoch.
 
 A heartbeat with a member's previous epoch must list the partitions that the member owns. The coordinator
-accepts this heartbeat only if the member's current assignment contains all these partitions. This check
-guarantees that no other member owns one of these partitions.
+accepts it only if the member's current assignment contains all these partitions. No partition has two owners,
+so no other member owns these partitions.
 
 Source: KIP-848, KIP-1251; Kafka's `ConsumerGroupMember` and `CurrentAssignmentBuilder`.
 """
@@ -110,8 +110,8 @@ class ConsumerMember:
     def session_timeout(self, usual: int) -> int:
         """Return the session timeout of the member in ms.
 
-        A member that uses the KIP-848 protocol has the session timeout of its group, which is `usual`. A member
-        that uses the classic protocol has sent its own session timeout.
+        The number `usual` is the session timeout of the group's KIP-848 members. A member that uses the classic
+        protocol has sent its own session timeout.
         """
         return usual if self.classic is None else self.classic.session_timeout
 
@@ -191,9 +191,9 @@ class ConsumerMember:
         return replace(self, epoch=STATIC_LEAVE_EPOCH, revoking={}, assigned=dict.fromkeys(self.assigned, 0))
 
     def reconciled(self, target: MemberTarget, owned: frozenset[PartitionId] | None) -> ConsumerMember:
-        """Return the member after one step towards its target assignment (`target`).
+        """Return the member after one step towards `target`: it gives up or receives partitions.
 
-        `owned` contains the partitions in the heartbeat. None means that the member's partitions have not changed.
+        `owned` contains the partitions that the member owns. It is None if they have not changed.
         """
         match self.state:
             case MemberState.STABLE if self.epoch == target.epoch:
@@ -226,10 +226,10 @@ class ConsumerMember:
         return self._moved(self._after(event), target.epoch, {**kept, **dict.fromkeys(free, target.epoch)}, {})
 
     def _without_unread(self, target: MemberTarget, owned: frozenset[PartitionId] | None) -> ConsumerMember:
-        """Remove the partitions of unsubscribed topics from the member, and return the changed member.
+        """Return the member without the assigned partitions of topics that the member no longer reads.
 
-        A member unsubscribes from a topic when it changes its subscription. The target assignment may be older than
-        this change, so it may still contain partitions of the topic.
+        The heartbeat has changed the member's subscription. The target assignment may be older than this change, so it
+        may still contain these partitions.
         """
         unread = {each: epoch for each, epoch in self.assigned.items() if each.topic_id not in target.read}
         if not unread:

@@ -1,7 +1,7 @@
 """Handles the requests for KIP-848 groups: heartbeats of members, and descriptions.
 
-One table contains the groups of all protocols. If a heartbeat names a classic group, `GroupConverter` can
-convert this group to a KIP-848 group (migration/converter.py).
+All groups are in one table, so a KIP-848 heartbeat can name a classic group. `GroupConverter` can convert this
+classic group to a KIP-848 group (migration/converter.py).
 
 Source: KIP-848; Kafka's `GroupCoordinatorService`.
 """
@@ -36,8 +36,8 @@ class ConsumerGroupRequests:
     ) -> ConsumerGroupHeartbeatResponse:
         """Handle ConsumerGroupHeartbeat: return the response after all changes are on disk. Raises KafkaError.
 
-        `may_describe(topic)` returns whether ACLs allow the client to see this topic. A regular expression of the
-        member matches only such topics.
+        `may_describe(topic)` returns whether ACLs let the client see a topic. Regular expressions in subscriptions
+        match only topics for which this function returns True.
         """
         check_heartbeat(request, version)
         size = subscription_size(request.subscribed_topic_names or (), request.subscribed_topic_regex)

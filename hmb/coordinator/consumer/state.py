@@ -1,7 +1,7 @@
 """The members, epochs and target assignment of a KIP-848 group, and the records that store them.
 
-`ConsumerState` adds three things to `ModernState` (modern/state.py): static members, the owner of each partition,
-and the results of regular expressions.
+`ConsumerState` is a `ModernState` (modern/state.py) that also stores static members, the owner of each
+partition, and the topics that each regular expression matches.
 
 Source: KIP-848; Kafka's `ConsumerGroup`.
 """

@@ -13,8 +13,8 @@ up partitions, must wait for partitions, or owns its target assignment.
 A target assignment can change at any time, so each state can follow any other. For example, a member owns
 partition 0 and waits for partition 2. If its next target contains only partition 2, it must give up partition 0.
 
-The table `MEMBER_STATES` contains the next state for each state and each result. `ConsumerMember` looks up
-the member's next state in this table.
+For each state of a member and each result of a step, the table `MEMBER_STATES` contains the next state.
+`ConsumerMember` uses this table.
 
 The module modern/states.py declares the states of the group.
 

@@ -8,9 +8,9 @@ For example, a member subscribes to the expression `orders-.*`, and the topic "o
 the topic "orders-us". At the next heartbeat of any member, `refresh` finds that the expression matches a new topic, and
 increases the group epoch from 4 to 5.
 
-The group calls `refresh` while it handles a request of one member, usually a heartbeat. `refresh` searches
-for the topics that match the regular expressions of all members. It skips topics that the sender of the
-request is not allowed to describe (ACLs).
+The group calls `refresh` while it handles a request of one member, usually a heartbeat. For each member's
+regular expression, `refresh` finds the matching topics. It skips topics for which the sender of the request
+does not have the permission DESCRIBE.
 
 As in Kafka, members with the same regular expression share one set of matching topics. For example, only
 member A has the permission DESCRIBE for "orders-eu", and A's heartbeat adds this topic to the set. Member B can

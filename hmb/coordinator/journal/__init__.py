@@ -31,8 +31,8 @@ successful write, the journal calls these functions in the order of the queue.
 A thread writes the queue entries to the log in batches. If the records of the next queue entry do not fit into the
 current batch, the thread starts a new batch. Each queue entry that belongs to a transaction gets a batch of its own.
 
-For example, three consumers commit offsets while a sync is running, so their three threads wait for the lock. One
-thread gets the lock, and writes all three commits as one batch with one sync. The other two threads then return.
+For example, three threads queue one commit each while a sync is running. After the sync, one of the three
+threads writes all three commits as one batch, and syncs once. The other two threads have nothing left to write.
 
 Read the modules of this folder in this order:
 - `partition`   one partition with its queue; `QueuedRecords` is an entry of the queue

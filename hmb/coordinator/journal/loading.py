@@ -9,15 +9,15 @@ record (the marker) follows the records of a transaction and contains its result
 journal collects the records of each producer id until it reads the marker of the transaction. If the result is ABORT,
 the reader discards the collected records. If the result is COMMIT, the collected records become valid.
 
-A record of a transaction and a record outside all transactions can have the same key. If the transaction commits, only
-the record with the greater log offset is valid.
+A record in a transaction and one outside can have the same key. After a COMMIT, the record with the greater
+log offset is valid. After an ABORT, the record outside is valid.
 
 In the following example, the log of a journal contains three records:
 1. A record of a transaction contains the committed offset 10 of weather-0.
 2. A record outside the transaction contains the committed offset 20 of weather-0.
 3. The COMMIT marker ends the transaction.
 
-The committed offset of weather-0 is 20, because record 2 comes after record 1 in the log.
+Record 2 comes later in the log than record 1, so the committed offset of weather-0 is 20, not 10.
 
 Some transactions can still be open at the end of the journal's log. The broker replays the records of these
 transactions last, and passes the producer id of each record to the coordinator. The coordinator keeps the
@@ -83,7 +83,7 @@ class NewestRecords:
                 self._stored[key] = stored
 
     def decoded(self, keys: Keys) -> Iterator[Loaded]:
-        """Yield the newest records in log order, and then the records of open transactions. Raises ProtocolError."""
+        """Yield each key's newest record in log order, then records of open transactions. Raises ProtocolError."""
         yield from _decoded(self._stored, keys, None)
         for producer_id, stored in self._open.items():
             yield from _decoded(stored, keys, producer_id)

@@ -5,11 +5,11 @@ its own thread. After at most 64 requests (`MAX_DEFERRED` in hmb/broker/network/
 `Journal.write`, which waits until the entries of these requests are written. For example, each request to commit
 offsets adds one entry. So 100 connections that commit offsets have at most 6,400 entries in the queue.
 
-The records of one commit have at most `max.message.bytes` bytes (about 1 MiB by default), because `OffsetManager`
-refuses a larger commit. By default, the 64 commits of one connection therefore take at most about 64 MiB in the queue.
+Each commit has at most `max.message.bytes` bytes (about 1 MiB by default), because `OffsetManager` refuses a
+larger commit. One connection has at most 64 commits in the queue. By default, they take at most about 64 MiB.
 
-A thread waits for the lock `write_lock` of a partition without a time limit. This wait always ends, because the thread
-that holds `write_lock` always releases it after a short time, and because no deadlock is possible.
+The lock `write_lock` of a partition has no timeout: a thread waits until it gets the lock. This wait always
+ends, because each holder of `write_lock` releases it after a short time, and because no deadlock is possible.
 
 The thread that holds `write_lock` does only two short things. First, it writes the queued records to the log, and syncs
 the file if the settings demand it. Then it calls the function `apply` of each written entry. This function changes the

@@ -1,4 +1,4 @@
-"""The records of `__consumer_offsets`, which restore the groups and the committed offsets after a restart.
+"""Declares records of `__consumer_offsets`, the topic that keeps groups and committed offsets across restarts.
 
 A coordinator keeps its groups in memory and writes every change to the compacted topic `__consumer_offsets`.
 The key of a record identifies an object, for example a group, and the value contains its new state. Only the
@@ -191,10 +191,10 @@ class ConsumerGroupPartitionMetadataKey(Key, record_type=4, value=ConsumerGroupP
 
 
 class ConsumerGroupMemberMetadataValue(Value, flexible="0+"):
-    """A member of a KIP-848 group and its subscription.
+    """One member of a KIP-848 group, with the member's subscription.
 
-    If the member uses the KIP-848 protocol, the tagged field `classic_member_metadata` contains null. The record
-    must not omit the field, because its default is an empty struct, and not null.
+    If the member uses the KIP-848 protocol, the record stores null in the tagged field `classic_member_metadata`.
+    Without this field, a reader would assume the default, an empty struct.
     """
 
     class ClassicMemberMetadata(Struct):
@@ -281,8 +281,8 @@ class ConsumerGroupCurrentMemberAssignmentKey(Key, record_type=8, value=Consumer
 class ConsumerGroupRegularExpressionValue(Value, flexible="0+"):
     """The topics whose names match a regular expression.
 
-    `timestamp` is the time (ms) at which the coordinator searched the topics. `version` is the version of the list of
-    topics at that time (`ClusterTopics.version`).
+    `timestamp` is the time (ms) at which the coordinator searched for matching topics. `version` is the version of
+    the list of topics at that time (`ClusterTopics.version`).
     """
 
     topics:    list[str] = t.array(t.string)

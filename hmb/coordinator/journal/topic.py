@@ -1,4 +1,4 @@
-"""The topic of a journal: its partitions, and the partition to which a group or a transactional id belongs.
+"""Stores the partitions of a journal's topic, and finds the partition of a group id or transactional id.
 
 Each group id or transactional id belongs to one partition of the journal's topic. The partition's number is the
 absolute value of the id's hash, modulo the number of partitions. For example, the hash of the group id "u" is 117, and
@@ -27,9 +27,9 @@ class JournaledTopic(Protocol):
     name: str
 
     def logs(self) -> Mapping[int, Log]:
-        """Return the log of each partition by its number, or an empty mapping if the topic does not exist.
+        """Return a mapping from partition number to log. If the topic does not exist, the mapping is empty.
 
-        The method returns the same object until the topic is deleted.
+        Until the topic is deleted, each call returns the same object.
         """
 
     def make(self) -> None:

@@ -82,7 +82,7 @@ class Journal:
         return self._partitions.number_for(id)
 
     def leader_epoch(self, id: str) -> int:
-        """Return the leader epoch of the partition to which an id belongs. Raises the errors of `check_coordinates`."""
+        """Return the leader epoch of a group id's or transactional id's partition. Raises like `check_coordinates`."""
         return self._partition(id).log.leader_epoch
 
     def log_end_offset(self, number: int) -> int:
@@ -90,7 +90,7 @@ class Journal:
         return self._partitions.existing(number).log.log_end_offset
 
     def check_coordinates(self, id: str) -> None:
-        """Check that the broker has loaded the partition of this group id or transactional id.
+        """Check that the broker coordinates `id`, such as a group id: the id's journal partition is loaded.
 
         Raises NOT_COORDINATOR, COORDINATOR_LOAD_IN_PROGRESS.
         """

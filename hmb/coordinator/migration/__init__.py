@@ -65,14 +65,14 @@ receives GROUP_ID_NOT_FOUND.
 If the policy forbids downgrades, a KIP-848 group stays a KIP-848 group, even when all its members use the
 classic protocol.
 
-A KIP-848 group with members accepts new consumers that use the classic protocol, and stays a KIP-848 group. The
-value of `group.consumer.migration.policy` does not matter.
+If a KIP-848 group has members, new consumers with the classic protocol can join. The group stays a KIP-848
+group. The setting `group.consumer.migration.policy` does not affect these joins.
 
-The policy does not apply to a group without members. The first member that joins determines the protocol of
-the group.
+The setting `group.consumer.migration.policy` does not apply to a group without members. The first member that
+joins determines the group's protocol.
 
-The journal stores all KIP-848 groups in the same types of records. The record of a member that uses the classic
-protocol also contains the field `classic_member_metadata` (consumer/classic_metadata.py).
+Every member of a KIP-848 group has the same types of records. For a member with the classic protocol, the field
+`classic_member_metadata` contains the session timeout and assignors (consumer/classic_metadata.py).
 
 An upgrade or a downgrade replaces a group by a new group. One write stores the records of the new group, and
 tombstones that delete the records of the old group. If this write fails, the old records are still on disk, so the

@@ -1,4 +1,4 @@
-"""JoinGroup, SyncGroup, Heartbeat and LeaveGroup in a KIP-848 group: the requests of members with the classic protocol.
+"""Lets members of a KIP-848 group use the classic requests JoinGroup, SyncGroup, Heartbeat and LeaveGroup.
 
 The classic protocol has generations, leaders and rebalances, but KIP-848 has epochs and target assignments.
 The next table shows how a KIP-848 group treats a member that uses the classic protocol:

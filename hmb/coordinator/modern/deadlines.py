@@ -72,10 +72,10 @@ class MemberDeadlines:
         self.end_revocation(member_id)
 
     def restart(self, members: Iterable[tuple[ModernMember, int]], now: int) -> None:
-        """Start the deadlines of all members again, because the group has been restored from its stored records.
+        """Set the deadlines of all members after the group has been restored from its stored records.
 
-        Each item of `members` is a pair `(member, session timeout)`. If the session of a member is already running, the
-        session keeps its deadline.
+        Each item of `members` is a pair `(member, session timeout)`. A session that is already running keeps its
+        deadline. All other session and revocation timeouts start at `now`.
         """
         known, self._sessions = self._sessions, {}
         self._revocations.clear()

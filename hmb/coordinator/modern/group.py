@@ -94,7 +94,7 @@ class ModernGroup(ABC, Generic[StateT, SettingsT]):
 
     @abstractmethod
     def reads(self, topic: str) -> bool:
-        """Return whether at least one member reads the topic. For a share group, always return False."""
+        """Return whether a member reads the topic from committed offsets. A share group always returns False."""
 
     def check_fetch(self, member_id: str | None, epoch: int) -> None:
         """Check that the sender of an OffsetFetch request is allowed to read the group's committed offsets.

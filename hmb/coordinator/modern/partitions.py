@@ -45,9 +45,9 @@ def by_topic(partitions: Iterable[PartitionId]) -> dict[UUID, list[int]]:
 def named_partitions(
     partitions: Iterable[PartitionId], topics: ClusterTopics, make: Callable[..., T]
 ) -> list[T]:
-    """Return one object of the class `make` for each topic, with the topic's id, its name and the partition numbers.
+    """Return an object for each topic, with topic id, topic name and partition numbers.
 
-    Omit deleted topics, because the broker no longer knows their names.
+    The parameter `make` is the objects' class. Omit deleted topics, because the broker no longer knows their names.
     """
     return [
         make(topic_id=id, topic_name=topic.name, partitions=numbers)

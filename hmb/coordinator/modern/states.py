@@ -49,5 +49,5 @@ GROUP_STATES = (
 
 
 def state_of(facts: GroupFacts, rows: Iterable[StateCondition] = GROUP_STATES) -> GroupState:
-    """Return the state of a group with these facts: the first state in `rows` whose condition is true."""
+    """Return the state of a group: the first state in `rows` whose condition is true for `facts`."""
     return next(row.state for row in rows if row.holds(facts))

@@ -69,9 +69,9 @@ class RecordedSteps:
         self._records += records
 
     def replace(self, tombstones: Sequence[KeyAndValue]) -> None:
-        """Add `tombstones` to each write of the group, until a write has succeeded.
+        """Delete the stored records of the classic group that this group replaces.
 
-        The tombstones delete the records of the classic group that this group replaces.
+        Each write of this group begins with `tombstones`, until one of these writes succeeds.
         """
         self._replaced = tombstones
 
@@ -90,10 +90,10 @@ class RecordedSteps:
         return self._stored.keys() | {key for key, _ in self._replaced}
 
     def replay(self, key: Key, value: Any) -> None:
-        """Add one of the records that the journal contained when the broker started.
+        """Store one record that the journal contained when the broker started.
 
-        This method does not change the members or the epochs of the group. The caller must restore them from the
-        record.
+        `replay` does not change the members or the epochs of the group. The caller must restore the members and the
+        epochs from the record.
         """
         self._stored.put(encode_key(key), encode_value(value))
 
@@ -143,7 +143,7 @@ class StoredRecords:
         return in_flight | {key for key, _ in self}
 
     def begin(self, records: Sequence[KeyAndValue]) -> int:
-        """Start the write of a change, and return the number of this change. The journal stores `records` later."""
+        """Keep `records` as one change that is not on disk yet, and return the number of this change."""
         self._last += 1
         self._in_flight[self._last] = records
         return self._last

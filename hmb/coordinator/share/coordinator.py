@@ -130,7 +130,7 @@ class ShareCoordinator:
     # -- requests
 
     def initialize(self, ids: Sequence[SharePartitionId], state_epoch: int, start_offset: int) -> None:
-        """Create the states of share-partitions, or replace states with an older state epoch.
+        """Create the states of share-partitions, or replace states whose state epoch is at most `state_epoch`.
 
         Raises the errors of `begin_initialize` and `finish`.
         """

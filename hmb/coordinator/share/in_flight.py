@@ -4,8 +4,8 @@ A *share-partition* is one partition that one share group reads. It has two offs
     share-partition start offset   the offset of the first record whose delivery is not complete
     next offset                    the offset after the last record that the group has delivered or skipped
 
-A record is *in flight* if its offset is at or above the share-partition start offset, and below the next
-offset.
+The records *in flight* begin at the share-partition start offset, and end with the last record that the group
+has delivered or skipped.
 
 The delivery of all records below the share-partition start offset is complete. The group has not yet delivered
 any record at or above the next offset. Each record in between has a delivery state (states.py) and a delivery
@@ -63,7 +63,7 @@ class Run(NamedTuple):
 
 
 class StateBatch(NamedTuple):
-    """A range of records with the same state and number of deliveries, as `__share_group_state` stores it."""
+    """A range of records with the same delivery state and count. The topic `__share_group_state` stores such ranges."""
 
     first: int
     last: int
@@ -72,10 +72,10 @@ class StateBatch(NamedTuple):
 
 
 class Update(NamedTuple):
-    """A change that the share coordinator must store: a share-partition's start offset and its changed delivery states.
+    """A change of a share-partition that the share coordinator must store.
 
-    `complete_count` is the number of records at or above the start offset that are already Acknowledged or
-    Archived.
+    `batches` contains the records whose delivery state has changed. `complete_count` is the number of Acknowledged
+    or Archived records at offset `start_offset` or above.
     """
 
     start_offset: int
@@ -204,10 +204,10 @@ class InFlightRecords:
         return acquired
 
     def _archive_gap(self, first: int) -> None:
-        """Archive all offsets from `first_available` to `first` - 1.
+        """Archive all offsets from `first_available` to `first` - 1 (inclusive).
 
-        The caller has read the log from `first_available` on, and the first batch begins at `first`. So the log has no
-        records between these two offsets, for example because of compaction.
+        The caller has read the log from `first_available` on, and has found the first batch at `first`. So the log has
+        no records at the archived offsets, for example because of compaction.
         """
         gap_start = self.first_available
         if first > self.next_offset:
@@ -216,7 +216,7 @@ class InFlightRecords:
             self.archive(gap_start, first - 1)
 
     def archive(self, first: int, last: int) -> None:
-        """Mark the offsets from `first` to `last` as Archived: the group never delivers records at these offsets.
+        """Mark the offsets from `first` to `last` (both included) as Archived: the group skips these offsets.
 
         Either the log has no records at these offsets, or the records belong to an aborted transaction.
         """
@@ -262,7 +262,7 @@ class InFlightRecords:
     def release(self, member: str, limit: int) -> None:
         """Release all records of a member whose share session ends.
 
-        Archive records that were delivered `limit` times.
+        A record with `limit` deliveries becomes Archived (not delivered again).
         """
         for run in [run for run in self._runs if run.member == member]:
             self._store_changes(run.first, run.last, partial(_released, event=_E.RELEASE, limit=limit))
@@ -271,7 +271,7 @@ class InFlightRecords:
     def time_out(self, now: int, limit: int) -> None:
         """Release each record whose acquisition lock has timed out.
 
-        After `limit` deliveries, archive the record instead.
+        A record with `limit` deliveries becomes Archived (not delivered again).
         """
         for run in [run for run in self._runs if run.member and run.deadline <= now]:
             self._store_changes(run.first, run.last, partial(_released, event=_E.TIME_OUT, limit=limit))

@@ -54,7 +54,7 @@ class ShareMember:
 
     @property
     def revocation_timeout(self) -> int | None:
-        """Always None: members may share a partition, so the coordinator never waits until a member gives one up."""
+        """Always None: several members may read one partition, so the coordinator never waits for a revocation."""
         return None
 
     def is_reconciled_to(self, epoch: int) -> bool:

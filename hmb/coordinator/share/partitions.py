@@ -8,8 +8,8 @@ record: no other member can acquire it. If the member does not acknowledge the r
 out, and a timer calls `SharePartition.wake`. The record then becomes Available again, unless the group has
 already delivered it too often.
 
-A thread that waits for records of a share-partition has a watcher in `SharePartition.watchers`. The `SharePartition`
-wakes all watchers when records may be Available again.
+The field `SharePartition.watchers` contains the threads that wait for records of the share-partition. When
+records may be Available again, the `SharePartition` wakes all these threads.
 
 A method whose name begins with `begin_` puts its change into the journal's queue, and does not wait for the
 disk. The caller then calls `finish`, which waits until the change is on disk. During this wait, the caller

@@ -4,19 +4,19 @@ The key of a record in `__share_group_state` names a share group and a partition
     type 0  ShareSnapshot   the complete state of the share-partition
     type 1  ShareUpdate     a change after the last snapshot: the new start offset, and the batches with a new state
 
-A ShareSnapshot record can be long, and a ShareUpdate record is short. The broker usually writes a snapshot
-only after 500 updates, the default of `share.coordinator.snapshot.update.records.per.snapshot`. Each update has the
-`snapshot_epoch` of the snapshot that it changes.
+A ShareSnapshot record can be long, and a ShareUpdate record is short. The broker usually writes 500 updates
+between two snapshots. The setting `share.coordinator.snapshot.update.records.per.snapshot` changes this number.
+Each update has the same `snapshot_epoch` as the last snapshot before it.
 
 To restore a share-partition, the broker needs its newest snapshot and all later updates. Compaction would keep only
 the last update, so the topic is not compacted. Instead, the broker sometimes writes a new snapshot of each
 share-partition, and then deletes all records before these snapshots.
 
-For example, a snapshot contains the start offset 100 and no batches. Member A acquires the record 104, and member
-B acquires the records 105 to 109 and accepts them. The broker writes one update: the records 105 to 109 are
-Acknowledged.
+For example, a snapshot contains the start offset 100 and no batches. Member A acquires record 104, and the
+broker writes nothing. Member B acquires and accepts records 105 to 109, and the broker writes one update:
+records 105 to 109 are Acknowledged.
 
-The broker never stores the state Acquired. So the record 104 has no stored state, and is Available after a restart.
+The broker never stores the state Acquired. After a restart, the acquired record at offset 104 is Available.
 
 Source: KIP-932, KIP-1226; the JSON definitions in the jar of kafka-share-coordinator 4.3.0.
 """

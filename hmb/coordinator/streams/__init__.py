@@ -1,4 +1,4 @@
-"""Streams groups: the broker divides the tasks of a Kafka Streams application among its threads (KIP-1071).
+"""Streams groups (KIP-1071): the broker assigns tasks to the threads of a Kafka Streams application.
 
 A Kafka Streams application reads topics, writes topics, and stores states, such as counts. With the classic protocol,
 the application uses a consumer group. One member of the group computes the assignment, and the broker only passes it

@@ -69,10 +69,10 @@ class _Quota:
         self.limit = ceil(tasks / members)
 
     def count(self, size: int) -> None:
-        """Count one more task for a member. `size` is the number of tasks that this member now owns.
+        """Count a new task of a member that now owns `size` tasks.
 
-        If `size` equals `limit`, this member has enough tasks, and the method computes a new `limit` for the other
-        members.
+        If `size` equals the maximum `limit`, this member gets no more tasks. The method then computes a new `limit` for
+        the remaining tasks and members.
         """
         if size == self.limit:
             self._members -= 1
@@ -106,8 +106,8 @@ class StickyAssignor:
     def assign(self, tasks: Sequence[TaskId], stateful: Iterable[TaskId], replicas: int) -> dict[str, Tasks]:
         """Return the new target tasks of each member.
 
-        Each task in `stateful` gets `replicas` standby copies. It gets fewer copies if there are not enough processes:
-        a process that has the active task or a standby copy gets no further copy of this task.
+        Each task in `stateful` gets `replicas` standby copies. The active task and its standby copies must be in
+        different processes. So with 3 processes, a task gets at most 2 standby copies.
         """
         copied = list(stateful) if replicas else []
         self._active_quota = _Quota(len(tasks), len(self._owners))

@@ -73,9 +73,9 @@ class TaskOwners:
         return task not in self.active and process_id not in self.standby.get(task, ())
 
     def allow_standby(self, task: TaskId, process_id: str) -> bool:
-        """Return whether a member of the process `process_id` may get the task as a standby task now.
+        """Return whether a member of the process `process_id` may get a standby copy of the task now.
 
-        The member must not get the task while its process owns the task, whether as an active or as a standby task.
+        The result is False while any member of this process owns the task, active or standby.
         """
         return self.active.get(task) != process_id and process_id not in self.standby.get(task, ())
 
@@ -194,10 +194,10 @@ class StreamsMember:
         return self._next(target, owned, self.epoch)
 
     def _next(self, target: TaskTarget, owned: Tasks | None, waiting_epoch: int) -> StreamsMember:
-        """Return the member after one step from its current tasks towards the tasks in `target`.
+        """Return the member after one step towards the tasks in `target`.
 
-        If the member must first give up tasks, it does not enter the target's epoch in this step. Its epoch is then
-        `waiting_epoch`.
+        If the member must first give up tasks, the member's epoch becomes `waiting_epoch` in this step. Otherwise, the
+        epoch becomes the target's epoch.
         """
         wanted, active = target.tasks, self.assigned.active
         kept = {task: epoch for task, epoch in active.items() if task in wanted.active}

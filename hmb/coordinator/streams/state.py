@@ -1,7 +1,7 @@
 """The members, epochs, target assignment and topology of a streams group, and the records that store them.
 
-`ModernState` (modern/state.py) stores what all modern groups have, such as members and epochs. `StreamsState` adds
-the topology, and the settings with which the assignor computed the last target.
+`ModernState` (modern/state.py) stores what all modern groups have, such as members and epochs. `StreamsState`
+adds the topology, and the settings that the assignor uses for the newest group epoch.
 """
 
 from __future__ import annotations

@@ -6,8 +6,8 @@ one of these states:
 - UnrevokedTasks: the member still owns tasks that it must give up.
 - UnreleasedTasks: the member waits for tasks that other members still own.
 
-Each new target has a greater epoch than the target before. A member enters the epoch of its target when it has no
-more tasks to give up.
+Each new target has a greater epoch than the previous target. The epoch of a member becomes the target's epoch
+when the member has no more tasks to give up.
 
 A member can be in any state when the broker computes new target tasks. The member's next step can therefore have
 any result (event). The table `STREAMS_MEMBER_STATES` has a transition for each state and each event.
@@ -19,8 +19,8 @@ The broker does not store the state of a streams *group*. Instead, it computes t
 from two epochs, as for a KIP-848 group (modern/states.py). The *group epoch* increases with each change of the
 group. The *assignment epoch* is the group epoch for which the broker has computed the target tasks.
 
-Only a streams group can have the state NotReady. It means that topics that the application needs are missing,
-or have wrong numbers of partitions.
+Only a streams group can have the state NotReady. In this state, topics of the application are missing, or have
+the wrong number of partitions.
 
 Source: KIP-1071; Kafka's `MemberState` and `StreamsGroup.maybeUpdateGroupState`.
 """
@@ -43,7 +43,7 @@ class StreamsMemberState(LabeledEnum):
 
 
 class StreamsMemberEvent(Enum):
-    """The result of a member's step towards its target tasks. The result determines the member's next state."""
+    """The reason for a member's next state: how the member's tasks differ from its target tasks."""
 
     MUST_REVOKE = "the member owns tasks that it must give up"
     MUST_WAIT = "other members own tasks of the target"

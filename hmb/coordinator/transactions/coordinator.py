@@ -305,7 +305,7 @@ class TransactionCoordinator:
     def complete_prepared(self) -> None:
         """Complete all transactions in PrepareCommit and PrepareAbort: write their COMMIT or ABORT markers.
 
-        For example, a crash can leave a transaction in PrepareCommit.
+        Some of these markers can be missing, for example after a crash.
         """
         for entry in self._table.all():
             with entry.lock:
@@ -382,9 +382,9 @@ class TransactionCoordinator:
 
 @contextmanager
 def _unless_it_changes() -> Iterator[None]:
-    """In a `with` block of the housekeeper, ignore the error CONCURRENT_TRANSACTIONS.
+    """Ignore the error CONCURRENT_TRANSACTIONS if the `with` block raises it.
 
-    The error means that the producer is just changing its transaction. The housekeeper tries again later.
+    The error means that the producer is changing its transaction now. The housekeeper tries again later.
     """
     try:
         yield

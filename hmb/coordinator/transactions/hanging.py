@@ -18,8 +18,8 @@ epoch 3 for producer 7. Then a disk error destroys the COMMIT marker in the log 
 the transaction is open again in this log. At its next start, the broker finds epoch 3 in the log and in the
 coordinator's state. The state is CompleteCommit, so the broker writes a new COMMIT marker into the log.
 
-Hanging transactions are rare. At its start, the broker first repairs its logs, and restores most lost markers
-(storage/recovery/repair.py). After the repair, the broker searches for transactions that still hang.
+A lost COMMIT or ABORT marker rarely leaves a transaction hanging. When the broker starts, it first repairs its
+logs and restores most lost markers (storage/recovery/repair.py). It then searches for hanging transactions.
 
 Source: KIP-664, KIP-890 (hanging transactions).
 """
@@ -54,7 +54,7 @@ class OpenTransaction(NamedTuple):
 def hanging(
     found: Iterable[OpenTransaction], known: Collection[Transaction]
 ) -> Iterator[tuple[OpenTransaction, EndTransactionMarker]]:
-    """Yield each hanging transaction, together with the marker that ends it.
+    """Yield pairs: a hanging transaction, and a new marker to end this transaction.
 
     A transaction hangs if it is open in a log, but not in the coordinator's state. `found` contains the open
     transactions in the logs. `known` contains the coordinator's state for each transactional id.

@@ -1,12 +1,11 @@
 """Writes the markers that end a transaction: one into each partition that contains records of the transaction.
 
-A transaction can contain records of ordinary topics, and committed offsets in `__consumer_offsets`. The
-transaction coordinator appends a marker directly to the log of an ordinary partition, with
-`Log.append_marker`.
+A transaction can contain records of ordinary topics. The transaction coordinator appends the markers to the
+logs of these topics itself (`Log.append_marker`). A transaction can also contain committed offsets in
+`__consumer_offsets`.
 
-Only the group coordinator writes to `__consumer_offsets`. It first adds all records to the queue of its
-journal. The transaction coordinator therefore adds the marker for a partition of `__consumer_offsets` to this
-queue.
+Only the group coordinator writes to `__consumer_offsets`. The transaction coordinator therefore does not append
+a marker to this topic itself. It adds the marker to the queue of the group coordinator's journal.
 
 A COMMIT marker makes the offsets of the transaction visible, and an ABORT marker discards them.
 
@@ -15,8 +14,8 @@ last sync. If it completed the transaction earlier, a power failure could destro
 yet. Nobody would write this marker again, because the transaction would already be complete. If the coordinator
 is not sure whether a marker was lost, it writes the marker again. A second marker does no harm.
 
-For example, a transaction with the partitions weather-0 and weather-1 ends. The coordinator first appends one marker to
-each of the two logs, and then syncs both logs.
+For example, a transaction contains records of the partitions weather-0 and weather-1. At its end, the
+coordinator first appends a marker to each partition's log, and then syncs both logs.
 
 Source: KIP-98; Kafka's `TransactionMarkerChannelManager`, `KafkaApis.handleWriteTxnMarkersRequest`.
 """

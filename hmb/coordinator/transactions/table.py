@@ -38,7 +38,7 @@ class TransactionEntry:
         self.transition_ended = threading.Condition(self.lock)
 
     def set_transition_in_progress(self, value: bool) -> None:
-        """Set `transition_in_progress`. If it is false, wake the waiting threads. The caller holds the lock."""
+        """Set `transition_in_progress`. False wakes the threads that wait for False. The caller holds `lock`."""
         self.transition_in_progress = value
         if not value:
             self.transition_ended.notify_all()
@@ -68,7 +68,7 @@ class TransactionTable:
     ) -> TransactionEntry:
         """Return the entry of a transactional id.
 
-        Raises KafkaError with the error code `missing` if the table has no entry for the id.
+        If the id has no entry, raises KafkaError with the error code in the argument `missing`.
 
         Also raises INVALID_REQUEST, NOT_COORDINATOR and COORDINATOR_LOAD_IN_PROGRESS.
         """

@@ -257,7 +257,7 @@ class Transaction(NamedTuple):
         return self._after(TransactionEvent.COMMIT if committed else TransactionEvent.ABORT, now, **changes)
 
     def complete(self, now: int) -> Transaction:
-        """Return this transactional id in the state CompleteCommit or CompleteAbort, without partitions.
+        """Return a copy of this object in the state CompleteCommit or CompleteAbort, with no partitions.
 
         Before this call, the caller has written a COMMIT or ABORT marker to each partition of the transaction.
         """

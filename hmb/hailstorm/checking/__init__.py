@@ -1,4 +1,4 @@
-"""The function `check` searches for mistakes in a bolt or a topology that would make the results wrong.
+"""The function `check` searches a bolt or a topology for mistakes that cause wrong results.
 
 Nothing in Python can prove that a `merge` is commutative. The function `check` searches for a counterexample
 instead. It makes states from sample tuples, and uses them to test three laws: identity, associativity and
@@ -23,9 +23,9 @@ The check of a topology finds the mistakes of its bolts, and also these mistakes
 For example, after each amount, bolt A sends the sum of all amounts so far. Bolt B adds these sums. If 5 arrives
 before 1, A sends 5 and 6, and the result of B is 11. If 1 arrives before 5, the result of B is 1 + 6 = 7.
 
-**Windows.** When a snapshot begins, a bolt *closes* the windows that have ended: it drops these windows with
-their content. Snapshots begin at different moments in different runs. So at the end of two correct runs,
-different windows can still be open.
+**Windows.** When a snapshot begins, a bolt *closes* each window whose time is over: it drops the window and its
+content. Different runs begin their snapshots at different moments. So one correct run can still have a window
+that another correct run has closed.
 
 The content of each window must be the same in all runs of the check. When a bolt drops a window, the check
 stores the content of the window. At the end of a run, the check also stores the contents of the windows that
@@ -39,17 +39,17 @@ To find functions that remember tuples, the check calls `convert`, `lift` and `t
 argument. It reports a problem if the two results differ. It cannot find a function that remembers tuples but
 returns equal results.
 
-**Late tuples.** A tuple is late if the bolt has already closed all windows of the tuple. A spout drops
-records with old event times, but a tuple can still be late at a bolt.
+**Late tuples.** A tuple is late at a bolt if the bolt has already closed every window that contains the tuple's
+event time. Although spouts drop records with old event times, some tuples can still be late.
 
 In a real run, a partition can have no records for a while. A bolt then closes windows without waiting for this
 partition. The next tuples of the partition can therefore be late.
 
-In the simulation, a bolt waits for all partitions. A tuple can be late for only one reason: the bolt's function
-`time` returns an earlier time than the spout's function `event_time`. The check reports late tuples as a
-problem of the bolt.
+In the simulation, a bolt waits for all partitions before it closes a window. A tuple can be late only if the
+bolt's function `time` returns an earlier time than the spout's function `event_time`. The check reports this
+mistake of the bolt.
 
-An empty list of problems means that `check` found no counterexample. With more samples, `check` may still find one.
+If `check` returns an empty list, it has found no problem. With more samples, `check` can still find a problem.
 
 Read in this order:
 - `laws`          checks the laws of a monoid, and whether the functions of a bolt are pure

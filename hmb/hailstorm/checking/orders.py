@@ -133,7 +133,7 @@ def _grouping_problems(node: Declaration, bolt: Bolt, tuples: list[Any]) -> Iter
 
 
 def _keys(bolt: Bolt, item: Any) -> list[Any]:
-    """Return the key under which the bolt stores the tuple `item` in its state, as a list with one element.
+    """Return a list with one element: the key that the tuple `item` has in the bolt's state.
 
     Return an empty list if the bolt's state has no keys, or if the function cannot find the key.
     """
@@ -204,7 +204,7 @@ def _order_problem(
 
 
 def _result(monoid: Monoid[Any], state: Any) -> Any:
-    """Return the result of a state, for a message to the user. If the monoid raises an error, return None."""
+    """Return the value that `monoid.result` computes from a state, or None if this method raises an error."""
     try:
         return monoid.result(state)
     except Exception:  # noqa: BLE001  # A user's monoid can raise anything. The message then shows the state itself.

@@ -1,13 +1,13 @@
-"""Monoids for collections of values: sets, maps of states, and the value with the highest version.
+"""The monoids `SetOf` (merges sets), `MapOf` (merges maps) and `Newest` (keeps the highest version).
 
 For example, the word count in the Hailstorm paper has the state `MapOf(Sum())`: a map from words to counts. A
 missing word has the count 0.
 
-To merge two maps, `MapOf` merges the two values of each key. So if the values form a monoid (values that can be
-merged), the maps form a monoid.
+A *monoid* is a set of values that can be merged. Maps form a monoid if their values form a monoid: to merge two
+maps, `MapOf` merges the values of each key.
 
-The keys of the map are usually the keys by which the topology groups tuples. Each instance of a bolt then has a map
-with its own keys, so each key is in the map of only one instance.
+A topology usually groups tuples by the keys of the map: all tuples with the same key go to the same instance of
+a bolt. Each key is therefore in the map of only one instance.
 
 While a bolt takes a snapshot, it keeps its state in two maps. To read both maps as one, the bolt calls `MapOf.view`.
 This method returns a `MergedMap`, and copies neither map. When the bolt reads a key, the `MergedMap` looks up this key

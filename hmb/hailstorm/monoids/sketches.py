@@ -7,12 +7,12 @@ of the two numbers for each key:
     CountMin       how often did a value occur?            MapOf(Sum())
     Quantiles      which number is the median?             MapOf(Sum())
 
-After a crash, a topology processes some tuples again, perhaps in another order. `HyperLogLog`, `CountMin` and
-`Quantiles` then give exactly the same estimates as without a crash, because the order of merges does not change
-their states.
+After a crash, a topology restores a snapshot, and processes the tuples after the snapshot again, perhaps in
+another order. The estimates of `HyperLogLog`, `CountMin` and `Quantiles` stay exactly the same, because the
+order does not change the states.
 
-With some sketches of other libraries, the estimates can be different after a crash. For example, the sketch KLL
-of the library `datasketches` drops values at random.
+Some sketches of other libraries drop values at random, for example KLL (library `datasketches`). After a crash,
+KLL can drop other values than before, so the estimates can change.
 
 `HyperLogLog` and `CountMin` need a hash that is the same in every process, but Python's `hash` of a string differs from
 process to process. Both sketches therefore encode a value, and compute the BLAKE2b hash of its bytes.
@@ -86,10 +86,10 @@ class HyperLogLog(MapOf):
 
 
 def _sigma(x: float) -> float:
-    """Return x plus the sum of x**(2**k) * 2**(k-1) for k = 1, 2, 3 and so on.
+    """Return the infinite sum x + x**2 + 2 * x**4 + 4 * x**8 + ...
 
-    `x` is the number of empty registers divided by the number of all registers. If some registers are empty,
-    HyperLogLog corrects its estimate with the result.
+    HyperLogLog distributes values over *registers*. The share of empty registers is `x`, from 0 to 1. If `x` is
+    above 0, HyperLogLog corrects its estimate with the sum.
     """
     if x == 1:
         return math.inf

@@ -25,7 +25,7 @@ With sliding windows, one value belongs to several windows. For example, a value
 [0, 60) and [30, 90). If the bolt has dropped only [0, 60), it merges the value into [30, 90). If the bolt has dropped
 both windows, it counts the value as late and leaves it out.
 
-Source: Akidau et al., "The Dataflow Model" (2015), chapter 1.3, for the three kinds of windows.
+Source for the three kinds of windows: Akidau et al., "The Dataflow Model" (2015), chapter 1.3.
 """
 
 from __future__ import annotations
@@ -242,9 +242,9 @@ class Sessions(WindowsOf):
         self.gap, self.content_monoid = gap, values
 
     def lift(self, value: Any) -> dict[Any, list[Session]]:
-        """Return a dict: key of the tuple -> list with one session.
+        """Return a dict {key: [session]} for one tuple.
 
-        `value` is the pair (event time, (key, value of the tuple)).
+        The argument `value` contains three values of the tuple: (event time, (key, value to merge)).
         """
         time, (key, content) = value
         return {key: self.values.lift((time, content))}

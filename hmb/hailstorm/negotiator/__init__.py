@@ -34,13 +34,13 @@ this clock is *complete*. The clock at which a topology restarts is usually comp
 example, a crash can happen after all processors have saved their snapshots, but before the negotiator records
 the clock.
 
-Suppose that the newest complete snapshot covers the records at the offsets 0 to 9 of a partition. No restart
-begins from an older snapshot, so no restart repeats the outputs of these records. A sink can therefore write
-the outputs.
+Suppose that the newest complete snapshot covers the records at the offsets 0 to 9 of a partition. Each restart
+begins at this snapshot or a newer one, so the topology does not process these records again. A sink can
+therefore write their outputs.
 
-The snapshot store records the newest complete snapshot. Suppose that a processor has lost its part of this
-snapshot. If all processors have saved a newer, unrecorded snapshot, the topology restarts from the newer one.
-Otherwise, the negotiator ends the topology with an error.
+Suppose that a processor has lost its part of the newest complete snapshot. If all processors have saved a
+newer snapshot that is not yet recorded as complete, the topology restarts from that snapshot. Otherwise, the
+negotiator ends the topology with an error.
 
 **Failures.** If a processor reports a failure (an exception of the user's code, or records that have expired), the
 negotiator ends the topology. A restart would not help, because the topology would fail again at the same record.

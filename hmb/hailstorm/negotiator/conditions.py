@@ -76,7 +76,7 @@ class Situation:
         return report if report is not None and report.epoch == self.state.epoch else Report()
 
     def waits_for(self) -> list[str]:
-        """Return the processors that have not answered in the present phase. The phase ends when all have answered."""
+        """Return the names of the processors that the negotiator waits for. Its phase ends when all have answered."""
         if self.state.phase not in ANSWERS:
             return []
         who, is_answer = ANSWERS[self.state.phase]
@@ -104,10 +104,9 @@ class Situation:
         return [why for saved_at, why in filter(None, pairs) if saved_at == clock]
 
     def newest_common(self) -> Clock | None:
-        """Return the clock of the newest snapshot that all processors have saved, or None.
+        """Return the clock of the newest snapshot saved by all processors, or None if no such snapshot exists.
 
-        Processors without snapshots of their own do not count. The processors report their snapshots only in the phase
-        INITIALIZE.
+        The method uses the processors' reports in the phase INITIALIZE, and ignores processors that save no snapshots.
         """
         saved = [set(self.report(name).saved) for name in self.savers]
         return max(set.intersection(*saved), key=_age, default=None) if saved else None

@@ -34,8 +34,8 @@ A bolt takes a snapshot in five steps:
    merge(A, B).
 5. After the save, merge(A, B) becomes the only state of the bolt.
 
-With the algorithm of the Hailstorm paper, a snapshot can have wrong contents for two reasons: paused spouts
-resume too early (see the module `hmb.hailstorm.negotiator`), and bolts can send wrong outputs.
+HMB corrects two mistakes in the algorithm of the Hailstorm paper: paused spouts resume too early (see the
+module `hmb.hailstorm.negotiator`), and bolts can send wrong outputs. Both mistakes lead to wrong snapshots.
 
 This example shows a wrong output. A snapshot includes offsets 0 to 9 of the partition tags-0, and offsets 0 to
 4 of tags-1. A bolt counts words, and receives "sun" twice, in this order:
@@ -56,7 +56,7 @@ A bolt computes its own low water mark: for each partition, the minimum of the m
 example, it receives the marks 10 and 12 for a partition from two processors, so its own mark is 10. All tuples
 of this partition from offsets below 10 have arrived.
 
-When all tuples of a snapshot have arrived from all partitions, the bolt saves its state.
+After all tuples below the snapshot's offsets (one for each partition) have arrived, the bolt saves its state.
 
 A *low water mark* contains one offset for each partition: its sender sends no more tuples from smaller offsets.
 In three cases, the marks of the Hailstorm paper are not sufficient. HMB therefore adds three rules:

@@ -24,10 +24,10 @@ Results = list[Sequence[Any]]  # one sequence for each input tuple: the outputs 
 
 
 class SaveRequest(NamedTuple):
-    """A request to save the state of a bolt in the background, as a part of the snapshot at `clock`.
+    """A request to store the state of a bolt in a background thread, as a part of a snapshot.
 
-    The clock contains one offset for each partition: the snapshot covers the records below these offsets. A thread
-    in the background stores `state.to_value()`.
+    The field `clock` contains one offset for each partition: the snapshot covers the records below these offsets.
+    The thread stores `state.to_value()`.
     """
 
     clock: Clock
@@ -199,8 +199,8 @@ class BoltMachine:
     ) -> Any:
         """Merge the rows of a batch into `state`, and return the new state.
 
-        A row is (key, state of all tuples with this key). The method appends each row's outputs to `results`. The
-        parameter `base` has the same meaning as in `_apply`.
+        A row is (key, merged tuples of this key). The method appends the outputs for each row to `results`. While the
+        bolt saves a state, `base` is this state; otherwise None.
         """
         monoid = self.bolt.monoid
         state = monoid.absorb(state, monoid.from_value(dict(rows)))
@@ -281,10 +281,10 @@ class BoltMachine:
             self._emit((self._node,), next(iter(self.marks.clock)), [], [])
 
     def _end_round(self) -> None:
-        """Give up a snapshot that the bolt has not begun to save.
+        """Give up the current snapshot, unless the bolt has begun to save its state.
 
-        The negotiator gives up a snapshot if one of the processors could not save its state. The bolt then processes
-        the tuples that had to wait because of this snapshot.
+        The negotiator has given up the snapshot, for example because a processor could not save its state. Also process
+        the tuples that waited because of the snapshot.
         """
         self._desired, self.report.split, self.report.not_saved = None, None, None
         if self.state.clock is not None and not self._is_saving:

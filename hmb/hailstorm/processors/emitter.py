@@ -3,8 +3,8 @@
 One call to `emit` sends tuples to all nodes that come next in the topology. If a node runs as several
 instances, its grouping function selects the instance for each tuple.
 
-Each instance gets a `Payloads` object with its tuples and the sender's *low water mark*, one offset for each
-partition. Every instance needs this mark, so the emitter sends an object even if it contains no tuples.
+Each receiver gets its tuples in a `Payloads` object. The object also has the sender's *low water mark* (one
+offset for each partition). Every receiver needs the mark, so the emitter sends objects even without tuples.
 
 If the following node is a bolt with a combiner, the emitter first merges all tuples with the same key into one row
 (module `combiner`). It then sends these rows instead of the tuples.

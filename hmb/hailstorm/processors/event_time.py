@@ -32,8 +32,8 @@ The watermark never goes back. If all partitions are idle, it does not change.
 pass it. When a spout has found no record for `idle_after` seconds, it sends the time mark IDLE. The watermark
 then ignores the partition until the spout finds a record again.
 
-While a partition is idle, a bolt can close windows. If a later record of this partition belongs to a closed
-window, the bolt does not count the record there. If the record belongs only to closed windows, the bolt logs a
+While a partition is idle, a bolt can close windows. The partition's next record can belong to several windows,
+and the bolt ignores the record in closed windows. If all windows of the record are closed, the bolt logs a
 warning.
 
 In a later run over the whole topic, all records already exist, so no partition is idle. The results can then
@@ -49,8 +49,8 @@ windows.
 arrive in this order. The record 97 is in time: the newest time so far is 105, and 97 is above 105 - 10 = 95.
 The record 109 is late: the newest time is now 120, and 109 is below 120 - 10 = 110.
 
-In the example, the partition's last time mark is 110 ms. If no other partition exists, bolts can drop all
-windows that end at or before 110 ms.
+After the event time 120 ms, an allowed lateness of 10 ms excludes times before 110 ms. Without other
+partitions, bolts can drop windows that end at or before 110 ms.
 
 Source: Akidau et al., "The Dataflow Model" (2015), chapter 2.3, on low watermarks.
 """

@@ -1,11 +1,11 @@
 """Keeps the outputs of a sink in memory until a snapshot of all processors includes them. Then the sink writes them.
 
-The clock C of a snapshot contains one offset for each partition, for example 10 for the partition
-tags-0. An output from tags-0 is *below C* if its record has one of the offsets 0 to 9.
+The *clock* C of a snapshot contains one offset for each partition, for example 10 for the partition tags-0.
+Outputs computed from the records at offsets 0 to 9 of tags-0 are *below C*.
 
-A snapshot is *complete* when every processor has saved its state. After a crash, the topology continues after
-the records in the newest complete snapshot. It never repeats the outputs of these records, so the sink can
-write the outputs.
+A snapshot is *complete* when every processor has saved its state. After a crash, the topology never again
+processes the records that a complete snapshot covers. The sink can write the outputs of these records, because
+no restart repeats them.
 
 A sink's snapshot contains the outputs of the snapshot's records that the sink still holds back. For example, a
 snapshot contains offsets 0 to 9, and the sink holds back the output for offset 9. After a crash, the bolts
@@ -20,7 +20,7 @@ offset 9 and the output u for offset 10. The rows show the events in order of ti
     the sink saves t in the snapshot                   t, u
     the snapshot is complete, so the sink writes t     u
 
-A sink that holds outputs back keeps them in the order of their arrival. A snapshot of the sink has the same order.
+Outputs wait in a sink in the order in which they arrive, and the sink's snapshots keep this order.
 """
 
 from __future__ import annotations
@@ -33,9 +33,9 @@ from hmb.hailstorm.payload import Payloads
 
 
 class HeldOutputs:
-    """The outputs that a sink holds back, in the order of arrival, each with its origin: a partition and an offset.
+    """The outputs that a sink has not written yet, in the order of arrival.
 
-    The sink holds back an output until a complete snapshot includes the output's origin.
+    Each output has the partition and offset of its record. It waits until a complete snapshot covers this record.
     """
 
     def __init__(self) -> None:

@@ -5,8 +5,8 @@ processor will send no more tuples from records below these offsets. The receive
 each partition p, the receiver uses the latest marks of all senders that can send tuples from p:
     low water mark[p] = the smallest offset for p in these marks
 
-In this example, 3 count bolts send to topn-0, and the topic has 2 partitions. The last line is the low water mark of
-topn-0:
+This table shows the low water marks of three senders, with one offset for each partition (tags-0, tags-1). The
+last row is the mark of the receiver, topn-0:
     sender                 tags-0   tags-1
     count-0                     7       40
     count-1                     9       38

@@ -1,13 +1,13 @@
-"""The sink's state machine: writes each tuple at once, or holds it back until a complete snapshot includes it.
+"""Runs a sink: the sink writes each tuple immediately, or when a complete snapshot includes the tuple.
 
 Like a bolt, a sink saves snapshots. Each snapshot contains the outputs that the sink has not written yet, and
 one offset for each partition. The sink has written all outputs of records below these offsets.
 
-For example, a snapshot includes offsets 0 to 9 of a partition. The sink has already written the outputs of
-offsets 0 to 4. It saves the outputs of offsets 5 to 9, and the offset 5.
+For example, a snapshot covers offsets 0 to 9 of a partition. If the sink has written the outputs of offsets 0
+to 4, its snapshot contains the outputs of 5 to 9, and the next offset to write: 5.
 
-If a sink writes each output on arrival, its snapshot contains no outputs. The snapshot store still saves it,
-together with one offset for each partition. So even a topology without bolts can restart at these offsets.
+A sink that writes each output on arrival has no outputs to save. It still saves an empty snapshot, and the
+snapshot store adds one offset for each partition. So a topology without bolts can restart at these offsets.
 
 A sink can hold outputs back until a *complete* snapshot includes them. A snapshot is complete when all
 processors have saved their states. After a crash, the topology starts from a complete snapshot. The sink can
@@ -23,8 +23,8 @@ partition:
     K above C     The snapshot is older than the target, because a snapshot store was lost or replaced. The
                   sink refuses to start.
 
-The sink cannot compare epochs: a new snapshot store begins with epoch 1, so newer epochs can have lower
-numbers.
+Epoch numbers cannot show whether the target or the snapshot is newer, because each new snapshot store begins
+again with epoch 1.
 
 A target can lose outputs, for example because a user deleted its file. To detect the loss, a transactional sink
 stores an offset for each partition, both in its target and in its snapshots. For example, after the outputs of
@@ -205,10 +205,10 @@ class SinkMachine:
             self._is_saving, self.save = True, SaveRequest(clock, SinkSnapshot(self.held.up_to(clock), self._completed))
 
     def _write_up_to(self, clock: Clock) -> None:
-        """Write the outputs in `held` that come from records below the offsets in `clock`.
+        """Write the waiting outputs that belong to a complete snapshot.
 
-        The attribute `held` contains the outputs that the sink has not written yet. `clock` belongs to a
-        complete snapshot, and contains an offset for each partition.
+        `clock` contains one offset for each partition. The snapshot covers the records below these offsets. After the
+        call, `held` contains only the outputs of later records.
         """
         if clock == self._completed or isinstance(self.sink, Sink | IdempotentSink):
             return
@@ -231,7 +231,7 @@ class SinkMachine:
             )
 
     def _check_not_behind(self, reached: Clock | None) -> None:
-        """Raise SnapshotError if the target has lost outputs that the sink wrote before it saved its snapshot."""
+        """Raise SnapshotError if the target lacks outputs that were written before the restored snapshot."""
         written, found = self._completed or Clock(), reached or Clock()
         if any(offset > found.get(p, 0) for p, offset in written.items()):
             has = "no clock" if reached is None else f"outputs only up to {reached}"

@@ -1,4 +1,4 @@
-"""The state of a bolt: usually one state S, but two states A and B during a snapshot.
+"""While a thread saves the state of a bolt, the bolt collects new tuples in a second state.
 
 The clock of a snapshot contains one offset for each partition. Tuples from records below these offsets belong
 to the snapshot. All other tuples are *later* tuples. Normally, a bolt has one state, S. During a snapshot, S is

@@ -68,7 +68,7 @@ class SpoutMachine:
         return self._times.late
 
     def restore(self, value: Any) -> None:
-        """Restore the newest event time and the numbers of late records and dead letters from a snapshot."""
+        """From a snapshot, restore the newest event time and the counts of late records and dead letters."""
         self._times.newest, self._times.late, self.dead_count = SpoutSnapshot.from_value(value)
 
     def observe(self, master: MasterState) -> None:
@@ -179,7 +179,7 @@ class SpoutMachine:
 
 
 class SpoutSnapshot(NamedTuple):
-    """The snapshot of a spout: its newest event time, and its numbers of late records and dead letters."""
+    """A spout's saved state: newest event time, number of late records, and number of conversion errors."""
 
     newest: int  # ms
     late: int

@@ -1,4 +1,4 @@
-"""The registry stores a report of each processor, and the master state (the negotiator's command).
+"""The registry stores each processor's report and the negotiator's newest decision (*master state*).
 
 The processors of a topology may run in threads, in processes or on several machines. The processors find
 each other through a small shared tree of *nodes*. A node has a path and a value (bytes):

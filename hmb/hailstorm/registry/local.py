@@ -48,7 +48,7 @@ class LocalRegistry:
 
 @dataclass(eq=False)
 class LocalSession:
-    """A session in this process: the session of a thread, or of a connection to the registry server."""
+    """A client's session with a `LocalRegistry`. The client is a thread in this process, or another process."""
 
     registry: LocalRegistry
     name: str

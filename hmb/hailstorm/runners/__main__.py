@@ -46,7 +46,7 @@ def end_with_the_parent() -> None:
 
 
 def report(pipe: int, reason: str) -> None:
-    """Send the parent the reason why this process ends. If the reason is too long for the pipe, cut off its end."""
+    """Report to the parent why this process ends. Send at most the first MAX_REASON bytes of `reason`."""
     os.write(pipe, reason.encode(errors="replace")[:MAX_REASON])
 
 

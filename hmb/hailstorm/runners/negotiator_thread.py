@@ -106,7 +106,7 @@ class NegotiatorThread(threading.Thread):
             session.close()
 
     def step(self, negotiator: Negotiator, session: RegistrySession) -> bool:
-        """Take at most one step, and publish the new master state. Return whether the negotiator took a step."""
+        """Take one step, publish the decision, and return True. If no step is possible, return False."""
         view = RegistryView(self._living, time.monotonic(), session.is_alive, self._stop_requested)
         try:
             master = negotiator.end_with(self._end_error) if self._end_error else negotiator.step(view)

@@ -19,8 +19,8 @@ The thread of a processor repeats four steps:
 A restart cannot repair some errors, for example a mistake in the user's code. The processor writes an error
 of this kind into its report, as the `failure`. The negotiator then ends the topology.
 
-A temporary error, for example of a database that restarts, ends only the thread of one processor. The
-negotiator then begins a new epoch (a new start of the topology), and the runner restarts the processor.
+After a temporary error, only the thread of one processor ends. For example, a sink cannot reach its database.
+The negotiator then begins a new epoch (a new start of the topology), and the runner restarts the processor.
 
 Some sinks keep their outputs in memory, and write the last outputs only when the topology has ended. If this
 write fails, the exception ends the thread. The processor is not started again, because the topology has already
@@ -117,9 +117,9 @@ class ProcessorThread(threading.Thread):
             self._release()
 
     def step(self) -> None:
-        """Do the next work of this processor, then send the outputs of its state machine and publish its report.
+        """Process the next item from the mailbox, send the outputs, and publish this processor's report.
 
-        The next work is to process an item from the mailbox. If the mailbox is empty, a spout reads records instead.
+        If the mailbox is empty, a running spout reads records from its partition instead.
         """
         work = self._next_work()
         try:

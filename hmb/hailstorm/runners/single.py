@@ -1,4 +1,4 @@
-"""Runs some processors of a topology, or the negotiator of the topology, in this process.
+"""Runs chosen processors of a topology in one process, or the negotiator, which leads all processors.
 
 In the Hailstorm paper, the processors of a topology run on several machines. The user starts every processor, by hand
 or with the service manager of its machine. The registry contains the address of each processor, so the processors find

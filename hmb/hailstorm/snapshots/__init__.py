@@ -4,8 +4,8 @@ A *snapshot* contains the state of one processor as bytes. Each snapshot has a *
 offset for each partition that the topology reads. The state includes exactly the records below these offsets.
 The method `save` returns when the bytes are on disk (in a `MemorySnapshotStore`: in memory).
 
-The *negotiator* controls the snapshots. It marks a clock as complete after all processors that save snapshots
-have saved one with this clock. Only then does the store delete the snapshots with other clocks.
+The *negotiator* controls the snapshots. It waits until all processors that save snapshots have saved a snapshot
+with the same clock. Only then does it call `complete`, and the store deletes all snapshots with other clocks.
 
 A store also contains three values for the whole topology, which the topology needs after a restart:
     fingerprint   a description of the topology, for example its nodes and the kind of each bolt's state. A

@@ -44,10 +44,10 @@ class SnapshotStore(Protocol):
         """
 
     def complete(self, epoch: int, clock: Clock) -> None:
-        """Record that all processors have saved a snapshot at `clock`, and delete all other snapshots.
+        """Mark the snapshots of all processors at `clock` as complete, and delete all other snapshots.
 
-        `clock` contains one offset for each partition. Each start of the topology begins an epoch with a higher number.
-        Raises StaleEpochError if `epoch` is below the newest number.
+        `clock` contains one offset for each partition. Each start of the topology begins a new epoch. Raises
+        StaleEpochError if `epoch` is not the newest epoch.
         """
 
     def save(self, epoch: int, processor: str, clock: Clock, state: bytes) -> None:

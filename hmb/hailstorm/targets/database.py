@@ -13,11 +13,11 @@ The column `epoch` stops an old instance of a sink after a new instance has star
 transaction that the epoch has not changed. If a newer instance has changed the epoch, `write` rolls the
 transaction back, and the old instance ends.
 
-In early development versions, the key of a row did not contain the name of the topology. For example, the key
-`trending/out-0` was only `out-0`. The method `open` changes an old key to the new form if two conditions hold:
+Early development versions used only the name of the sink instance as a row's key, for example `out-0`. The
+method `open` replaces such a key with the new key, for example `trending/out-0`, if two conditions are true:
 
-- The topology still reads all topics in the row's clock.
-- In each partition of this clock, the topology starts at the clock's offset or above.
+- The topology still reads every topic in the column `clock`.
+- In each partition in this column, the topology starts at the stored offset or above.
 """
 
 from __future__ import annotations

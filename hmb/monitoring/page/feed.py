@@ -22,8 +22,8 @@ uses at most 20 % of one processor.
 The feed waits for at most 2 s after each collection of the broker's state. If a collection takes 1 s of
 processor time, the feed uses 1 s of every 3 s, or 33 % of one processor.
 
-The feed stores only the last KEPT changes of the state, to save memory. Some pages read their events slowly. If
-a page has missed more than KEPT changes, the feed sends it the whole state again.
+To save memory, the feed stores only the last 8 changes of the state (KEPT). A page that reads its events slowly
+can miss more than 8 changes. The feed then sends the whole state to this page.
 
 Source: Server-Sent Events, in the HTML standard of the WHATWG.
 """

@@ -1,4 +1,4 @@
-"""Reads data of one log for the web page: the batches of a segment, a single batch, or a look-up.
+"""Returns data of a log for the web page: a segment's batches, one batch, or the steps of a look-up.
 
 The functions of this module read the files of a log, and never change these files. They use the same code as
 the commands `hmb dump-log` and `hmb index-inspect`. So the web page shows the same numbers and lines as these
@@ -119,7 +119,7 @@ def _entries(path: Path) -> Json:
 
 
 def batch_view(log: Log, base_offset: int, position: int) -> Json:
-    """Return what the page shows of the batch at `position` in a segment's file. Raises KafkaError, OSError."""
+    """Return the header, records and bytes of the batch at byte `position`. Raises KafkaError, OSError."""
     segment = segment_of(log, base_offset)
     if not 0 <= position < segment.size:
         raise KafkaError(ErrorCode.OFFSET_OUT_OF_RANGE, f"position {position} is after the end of {segment.path.name}")
@@ -146,10 +146,10 @@ def opened_batch(file: BufferedReader, path: Path, position: int) -> Json:
 
 
 def _records(batch: Batch | None) -> Json:
-    """Return a dict with the first MAX_LISTED_RECORDS records of a batch ("records"), and an error or None ("problem").
+    """Return a dict with the keys "records" and "problem" for a batch.
 
-    If a record cannot be decoded, "problem" is a text with the reason, and "records" contains only the records before
-    this one.
+    "records" is a list of at most MAX_LISTED_RECORDS records. If a record cannot be decoded, the list ends before
+    it, and "problem" contains the reason. Otherwise, "problem" is None.
     """
     records: list[Json] = []
     problem = None
@@ -170,7 +170,7 @@ def _records(batch: Batch | None) -> Json:
 
 
 def _lines(file: BufferedReader, path: Path, at: BatchAt) -> Iterator[str]:
-    """Yield the lines that `hmb dump-log --hex` prints for a batch. Cut long fields, and count the missing bytes."""
+    """Yield the lines of `hmb dump-log --hex` for a batch, with at most MAX_BYTES bytes of each field."""
     for entry in batch_fields(file, path, at):
         if isinstance(entry, FieldEntry) and len(entry.data) > MAX_BYTES:
             yield from replace(entry, data=entry.data[:MAX_BYTES]).line().splitlines()

@@ -71,7 +71,7 @@ Call = tuple[int, str, str]  # depth, file below hmb/, qualified name of the fun
 
 @dataclass(slots=True)
 class SeenRequest:
-    """One request that a client has sent. The fields contain texts, and not the objects of the request."""
+    """A recorded client request, as short texts and numbers. The request itself may be large, and is not kept."""
 
     number: int
     time: int  # the time (ms since 1970) at which the handler began
@@ -219,7 +219,7 @@ class RecentRequests:
     def _is_taken(self, api: str, ms: float, *, is_followed: bool) -> bool:
         """Return whether to record a request that took `ms` milliseconds.
 
-        If the recording has reached its end time, stop it and return False.
+        If the end time `_ends` has passed, stop recording requests, and return False.
         """
         now = time.monotonic()
         with self._lock:
@@ -254,10 +254,10 @@ def _followed(way: list[Call] | None) -> Iterator[None]:
 
 
 def _callers() -> list[Call]:
-    """Return the HMB functions that are active in this thread when the handler of a request is called.
+    """Return the HMB functions on this thread's call stack before the handler of a request runs.
 
-    The outermost function comes first, and the function that calls the handler comes last. The list leaves
-    out the functions that count or record requests.
+    The outermost function comes first, and the caller of the handler comes last. The list leaves out the functions
+    that count or record requests.
     """
     here, frames, frame = __file__, [], sys._getframe()
     while (frame := frame.f_back) is not None:  # type: ignore[assignment]

@@ -124,7 +124,7 @@ class PageRoutes:
     def _while_admitted(
         self, events: Generator[bytes, None, None], request: HttpRequest
     ) -> Generator[bytes, None, None]:
-        """Yield the events of a stream as long as the user who has requested the stream still has access."""
+        """Yield the events of a stream until the client may no longer read the broker's state."""
         with closing(events):
             for event in events:
                 if not self._server.admission.still_admits(request.proofs, request.reader):
@@ -133,9 +133,9 @@ class PageRoutes:
 
 
 def group_states() -> dict[str, Any]:
-    """Return the possible states of groups in both group protocols, and the classic protocol's transitions.
+    """Return the classic group protocol's states and transitions, and the consumer protocol's states.
 
-    The group coordinators use the same states.
+    The data comes from the group coordinators' own tables.
     """
     transitions = [[it.before.value, it.event.value, it.after.value] for it in TRANSITIONS]
     names = dict.fromkeys(name for before, _, after in transitions for name in (before, after))

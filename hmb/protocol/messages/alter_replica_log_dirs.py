@@ -6,7 +6,7 @@ from hmb.protocol.schema import Request, Response, Struct
 
 
 class AlterReplicaLogDirsRequest(Request, api_key=ApiKey.ALTER_REPLICA_LOG_DIRS, versions="0-2", flexible="2+"):
-    """The data directory for each partition, as an absolute path.
+    """A request to move replicas to other data directories (absolute paths).
 
     Version 1 has the same layout as version 0. Version 2 uses the flexible encoding (KIP-482).
     """

@@ -15,9 +15,9 @@ class AlterUserScramCredentialsRequest(
         mechanism: int = t.int8()
 
     class ScramCredentialUpsertion(Struct):
-        """A credential that the broker stores for one user and one mechanism. It replaces an older credential.
+        """A new or changed credential of one user for one SCRAM mechanism.
 
-        An attacker who knows the salted password could log in as the user. So `repr` does not show it.
+        `repr` hides the salted password, because anyone who knows the salted password can log in as the user.
         """
 
         name:            str   = t.string()

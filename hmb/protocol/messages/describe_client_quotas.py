@@ -13,7 +13,7 @@ class DescribeClientQuotasRequest(Request, api_key=ApiKey.DESCRIBE_CLIENT_QUOTAS
     """
 
     class ComponentData(Struct):
-        """A condition for the names of one entity type. `match_type` is a member of `QuotaMatch`."""
+        """A condition that listed quotas must meet, such as user = "alice". `match_type` is a `QuotaMatch`."""
 
         entity_type: str        = t.string()
         match_type:  int        = t.int8()

@@ -1,4 +1,4 @@
-"""Fetch (1): read records from an offset on. The broker can wait until there are enough records (a long poll).
+"""Fetch (1): read records, starting at a given offset. The broker can wait for enough records (a long poll).
 
 The broker responds to a Fetch request when it has `min_bytes` bytes of records, or after `max_wait_ms` ms.
 
@@ -44,7 +44,7 @@ class FetchRequest(Request, api_key=ApiKey.FETCH, versions="0-18", flexible="12+
 
     @staticmethod
     def magic_of(version: int) -> int:
-        """Return the message format (magic) of the records in the response to this version of the request."""
+        """Return the record format (magic) that a Fetch request of this version asks for: 0, 1 or 2."""
         return min(version // 2, 2)
 
     class ReplicaState(Struct):

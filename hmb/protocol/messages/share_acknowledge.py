@@ -41,7 +41,7 @@ class ShareAcknowledgeRequest(Request, api_key=ApiKey.SHARE_ACKNOWLEDGE, version
 class ShareAcknowledgeResponse(Response, api_key=ApiKey.SHARE_ACKNOWLEDGE, versions="1-2", flexible="0+"):
     """The result for each partition.
 
-    Version 2 adds the duration of the acquisition lock: for this time, acquired records belong to one member only.
+    Version 2 adds the lock duration (ms): how long the broker reserves a record for the member that acquires it.
     """
 
     class ShareAcknowledgeTopicResponse(Struct):

@@ -12,10 +12,10 @@ from hmb.protocol.schema import Request, Response, Struct
 
 
 class WriteShareGroupStateRequest(Request, api_key=ApiKey.WRITE_SHARE_GROUP_STATE, versions="0-1", flexible="0+"):
-    """For each share-partition, the new start offset, and the batches of records whose delivery state has changed.
+    """A request to store the state of share-partitions (partitions that a share group reads).
 
-    A share-partition is a partition that a share group reads. Version 1 adds the number of records whose delivery
-    is complete (KIP-1226).
+    It contains each partition's start offset and the batches of records with a new delivery state. Version 1 adds
+    the number of records whose delivery is complete (KIP-1226).
     """
 
     class WriteStateData(Struct):

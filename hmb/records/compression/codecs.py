@@ -44,9 +44,9 @@ _CODECS = {codec.value: codec for codec in Codec}  # A look-up here takes 0.6 us
 
 
 def codec_of(attributes: int) -> Codec:
-    """Return the codec of a batch or a message. The lowest three bits of `attributes` contain its number.
+    """Return the codec whose number is in the lowest three bits of a batch's or message's `attributes`.
 
-    Raises UNSUPPORTED_COMPRESSION_TYPE if no codec has the number in these bits.
+    Raises UNSUPPORTED_COMPRESSION_TYPE if no codec has this number.
     """
     codec = _CODECS.get(attributes & CODEC_MASK)
     if codec is None:

@@ -18,9 +18,9 @@ LZ4 causes three problems in Kafka:
   bytes of the frame (KAFKA-3160). These clients use the message format v0. In this format, HMB therefore
   writes the wrong HC, and does not check the HC.
 
-- By default, LZ4 libraries write frames with linked blocks (bit 5 of the header byte FLG is 0). Kafka's Java
-  client rejects such frames. This module therefore writes the frame itself, and uses a library only to compress
-  blocks.
+- By default, LZ4 libraries write frames with linked blocks, and set bit 5 of the header byte FLG to 0. Kafka's
+  Java client rejects such frames. This module therefore builds frames in Python, and uses a library only to
+  compress blocks.
 
 - A frame can omit the size of the decompressed data. A reader of such a frame does not know how much memory
   to allocate. The function `decompressed_bound` therefore computes an upper bound for this size from the
@@ -72,8 +72,8 @@ def compress(
 ) -> bytes:
     """Compress data, and return an LZ4 frame with independent blocks of 64 KB.
 
-    If `broken_checksum` is true, the frame gets the wrong header checksum that clients before 0.10 expect in message
-    sets v0.
+    Clients before Kafka 0.10 expect a wrong header checksum in messages v0. If `broken_checksum` is true, the frame
+    contains this checksum.
     """
     checksum = header_checksum(FRAME_MAGIC + _DESCRIPTOR if broken_checksum else _DESCRIPTOR)
     parts: list[bytes | memoryview] = [FRAME_MAGIC, _DESCRIPTOR, bytes([checksum])]
@@ -189,9 +189,9 @@ _PRIME_1, _PRIME_2, _PRIME_3, _PRIME_4, _PRIME_5 = 2654435761, 2246822519, 32664
 
 @lru_cache(maxsize=64)  # Most frames have one of a few descriptors (header bytes), so the cache usually has the result.
 def header_checksum(descriptor: bytes) -> int:
-    """Return the header checksum: the second byte of the descriptor's xxHash-32.
+    """Return the header checksum: the second byte of the xxHash-32 of the bytes in `descriptor`.
 
-    For 16 bytes and more, xxHash-32 needs further steps. A descriptor is shorter, so this function leaves them out.
+    A descriptor has fewer than 16 bytes, so the function omits the xxHash-32 steps for longer inputs.
     """
     h = _PRIME_5 + len(descriptor)
     whole = len(descriptor) & ~3

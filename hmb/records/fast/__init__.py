@@ -32,12 +32,12 @@ All fast decoders except `raw_records` can decode only *plain* records. Each of 
 limits for the lengths and numbers in a plain record. For example, `consumer_records` accepts at most 8,191
 bytes after the length field of a record. Nearly all batches contain only plain records.
 
-When a fast decoder finds a record that is not plain, it stops. The caller then decodes all records of the batch
-with a slower decoder:
-    fast decoder         slower decoder
+A fast decoder stops at a record that is not plain (for example, very long). The next slower decoder then
+decodes all records of the batch:
+    decoder              next slower decoder
+    `columns`            `consumer_records`
     `consumer_records`   `hmb.records.record`
     `compaction`         `raw_records`, which can decode all records
-    `columns`            `consumer_records`
 
 A fast decoder stops at a damaged record, and does not report the damage. A slower decoder then decodes the records
 again, and raises the error. So only the decoders `hmb.records.record` and `raw_records` contain error messages. Tests

@@ -157,7 +157,7 @@ def _columns_from_bytes(
 def _content(batch: Batch) -> bytes | memoryview:
     """Return the uncompressed records of a batch.
 
-    Raises NotPlainError if the batch is a message v0 or v1, or if its offsets or timestamps are too large.
+    Raises NotPlainError for a `Message` (v0 or v1), and for a record batch with very large offsets or timestamps.
     """
     if not isinstance(batch, RecordBatch) or not has_plain_numbers(batch):
         raise NotPlainError

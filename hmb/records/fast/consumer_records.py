@@ -5,8 +5,8 @@ decode each varint. It also creates a `Record` for each record, and the consumer
 `Record` to a `ConsumerRecord`. The fast decoder in this module avoids both costs. It decodes varints of one or
 two bytes without a function call, and creates each `ConsumerRecord` (a tuple) directly.
 
-The fast decoder's local variables contain numbers in *zigzag form*, as varints do. An even number n stands for
-n / 2, and an odd number n stands for -(n + 1) / 2. For example, 40 stands for 20, and 3 for -2.
+The fast decoder's local variables contain numbers in the *zigzag form* of varints. An even number n stands for
+n / 2, and an odd number n stands for -(n + 1) / 2. For example, 40 stands for 20, and 3 stands for -2.
 
 If a batch has damaged or unusual records, the fast decoder stops, and `decode_records` decodes the batch again. So the
 caller always gets the same records and the same errors as from `decode_records`.

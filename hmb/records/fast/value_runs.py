@@ -1,4 +1,4 @@
-"""Encodes many values as records in one step. Converts these records to the old formats v0 and v1.
+"""Functions that encode many values as records, and convert such records to messages (v0 or v1).
 
 The records of one `append_values` call have the same timestamp, and no keys or headers. So records with values of the
 same length differ only in the offset delta and the value. All their other bytes are the same, and are computed only
@@ -12,8 +12,8 @@ A *run* is a sequence of records whose values have the same length. The producer
 how many bytes each record has, and how long each value is. It can then find the values without decoding the
 records.
 
-The producer uses runs to send values to brokers before Kafka 0.11. These brokers do not support record batches,
-so the producer converts the records to messages.
+Brokers older than Kafka 0.11 do not support record batches. For such a broker, the producer converts each run
+(records with values of the same length) to messages.
 """
 
 from __future__ import annotations

@@ -20,11 +20,11 @@ broker corrects the offsets and compresses the messages again.
 
 The broker converts messages to a record batch only in two cases:
 
-- The topic's `compression.type` requires another codec than the producer's, so the broker encodes the records
-  again.
+- The topic's `compression.type` requires a codec that a message does not have, so the broker encodes the
+  records again.
 
-- The broker has written the log's next offsets into compressed messages v0. Before it appends these messages,
-  another producer's records get the same offsets.
+- The broker has written offsets into compressed messages v0, but then appends another producer's records at
+  these offsets. The messages therefore need new offsets.
 
 When an old consumer reads record batches, the broker converts the batches to messages. If you are interested
 only in today's clients, skip this folder.
@@ -33,7 +33,7 @@ The class `Message` has the same properties as `RecordBatch`. So most code in th
 with objects of both classes.
 
 Read in this order:
-- `message`          one message, which may be a wrapper
+- `message`          one message, which may contain compressed messages
 - `message_set`      encodes a message set, and writes the offsets of its messages
 - `down_conversion`  converts record batches to messages, for old consumers
 - `up_conversion`    converts messages to one record batch

@@ -19,8 +19,8 @@ Down-conversion decompresses batches, so a few kilobytes can become gigabytes. T
   response contains this size before the messages. The second pass runs while the broker sends the response,
   and keeps only the messages of one batch in memory.
 
-- The Fetch request limits the total size of a response's messages. A first message above this limit is the
-  only message of the response.
+- The Fetch request limits the total size of the messages in the response. If even the first message exceeds the
+  limit, the broker sends only this message.
 
 - From one batch, a response contains at most BATCH_SIZE bytes (1 MiB) of converted messages. If the batch
   contains more messages, the response ends, and the client's next Fetch request asks for the remaining
@@ -209,7 +209,7 @@ class DownConversion:
         return parts if done > BATCH_SIZE else [b"".join(parts)]
 
     def _runs(self) -> Iterator[_Run]:
-        """Divide the region into runs (see `_Run`), and yield them. Stop before an incomplete batch."""
+        """Yield the parts (see `_Run`) of the log region to send, without an incomplete batch at its end."""
         position, end = self._region.start, self._region.stop
         while position < end:
             view = memoryview(self._read(min(PIECE_SIZE, end - position), position))
@@ -226,10 +226,10 @@ class DownConversion:
             position += done
 
     def _opened(self, run: _Run) -> Iterator[_Plain]:
-        """Decode a batch that the client cannot decode, and yield its records.
+        """Decode a batch that the broker must convert for the client, and yield its records.
 
-        The caller converts these records to messages. Records below `start_offset` and control batches are left out.
-        Keys and values are not copied. Raises DamagedBatch if the batch is damaged.
+        The function skips control batches, and records with an offset below `start_offset`. It does not copy keys or
+        values. Raises DamagedBatch if the batch is damaged.
         """
         batch = parse_batch(run.view)
         try:

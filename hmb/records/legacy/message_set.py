@@ -313,8 +313,8 @@ def _assign_wrapper(result: AssignedMessages, wrapper: Message, content: memoryv
 def _set_log_append_time(result: AssignedMessages, now: int) -> None:
     """Set the timestamp of each message in `result.data` to `now` (ms).
 
-    A message can be a wrapper around compressed messages. They stay unchanged, because the wrapper's timestamp is
-    valid for them.
+    If a message is a wrapper, the compressed messages inside it stay unchanged, because the wrapper's timestamp
+    applies to them.
     """
     data, view = result.data, memoryview(result.data)
     position = 0

@@ -84,7 +84,7 @@ def ship(path: Path) -> Shipment:
 
 
 def _distributions() -> list[Distribution]:
-    """Return HMB, the packages that PySpark needs, and all packages that these packages need, sorted by name."""
+    """Return HMB and the packages in PYSPARK_NEEDS, with all their dependencies, sorted by name."""
     found: dict[str, Distribution] = {}
     waiting = ["hmb", *PYSPARK_NEEDS]
     while waiting:

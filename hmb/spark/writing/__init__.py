@@ -21,9 +21,9 @@ Example: a task has 100 rows for the topic "weather". Its worker dies when 60 ro
 again. If the query writes at least once, the topic then contains 160 records. If the query writes exactly once, a
 consumer that skips aborted transactions (`read_committed`) reads 100 records.
 
-Read in this order:
-    sink     the writers that Spark calls
-    rows     checks the columns of the rows, and groups rows by topic and partition
-    sending  sends a task's rows, and reports records that were not delivered
-    once     exactly once: one transaction for each task
+Read the modules in this order:
+    sink     contains the writers that Spark calls
+    rows     checks the columns, and groups rows by topic and partition
+    sending  sends the rows of a task, and reports undelivered records
+    once     writes a task's rows exactly once, in one transaction
 """

@@ -43,12 +43,11 @@ Limits:
   checksum shows the same rows as before, the task aborts the transaction. Otherwise it commits the new rows.
   The old rows remain in the topic, so each row is written at least once.
 
-- A task without rows neither reads nor writes a note. If a task has rows in the first run of a batch, but none
-  in the second run, the second run does not fail.
+- A task without rows neither reads nor writes a note about its batch. Therefore, if the first run of a batch
+  wrote rows and the second run has none, the second run does not detect the difference.
 
-- Each task of a batch commits its own rows, so a consumer can see the rows of one task before the rows of
-  another task. Without the isolation level read_committed, a consumer also sees rows of aborted
-  transactions.
+- Each task of a batch commits its own transaction, so a consumer can see one task's rows before another task's
+  rows. A consumer with the isolation level read_uncommitted also sees rows of aborted transactions.
 
 - A task stores the note "batch 7 is written" as a committed offset. Brokers delete the offset after
   offsets.retention.minutes (7 days by default). For example, task 0 commits batch 7, but the query stops
@@ -109,7 +108,7 @@ class _SameRowsError(Exception):
 
 @dataclass
 class BatchNote:
-    """The note of a task: the newest batch that the task has written, with a count and a checksum of its rows."""
+    """Information about a task's newest written batch: batch number, row count, checksum of the rows."""
 
     batch: int  # the number that Spark has assigned to the batch, from 0
     rows: int = 0  # the number of rows

@@ -12,8 +12,8 @@ By default, the sink writes at least once, as Spark's Kafka connector does. A ta
 acknowledged all rows of the task (module `sending`). If Spark runs a task or a batch again, the task writes its rows
 again. With `kafka.acks=0`, the sink does not wait for acknowledgments, so rows can be lost.
 
-With the option `exactlyOnce=true`, the sink writes exactly once. Each task of a batch uses one transaction, which also
-stores a note that the batch is written (module `once`).
+With the option `exactlyOnce=true`, the sink writes each row exactly once. A task writes its rows in one
+transaction, and stores the batch number in the same transaction (module `once`).
 
 With `exactlyOnce=true`, Spark can repeat a task without writing its rows twice. But if a whole query fails, the kind
 of the query matters:
@@ -22,8 +22,8 @@ of the query matters:
 - Batch query: the rows of the finished tasks stay in the topic. If a user starts the query again, Spark does not
   know about the first attempt, and writes all rows again.
 
-To avoid such duplicates, use a streaming query with `Trigger.AvailableNow` instead of a batch query. Like a
-batch query, it ends when it has processed all available records.
+Instead of a batch query, you can use a streaming query with `Trigger.AvailableNow`. It also ends when it has
+processed all available records, but does not duplicate rows after a failure.
 
 At its start, a batch query asks the broker for metadata. If no broker answers, the address is probably wrong,
 so the query fails immediately.

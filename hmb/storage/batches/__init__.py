@@ -5,8 +5,8 @@ checks the size and the CRC, because a producer can send any bytes. When it send
 header. The broker decodes the records only in a few cases, for example to compress them with another codec.
 Before it decodes records from the disk, it checks the CRC again, because a disk can damage data.
 
-For example, a producer sends a batch of 1,000,000 bytes, which contains 10,000 records. The broker decodes the 61 bytes
-of the header, and computes the CRC of the 999,979 bytes after the CRC field. It decodes none of the 10,000 records.
+For example, a producer sends a batch of 1,000,000 bytes with 10,000 records. The broker decodes the header (61
+bytes), but no record. It computes the CRC of 999,979 bytes: all except the first 21.
 
 Read in this order:
 - `validation`    what a producer may append

@@ -1,4 +1,4 @@
-"""Limits the threads that decode batches, and checks the CRC of stored batches before the decoding.
+"""Limits how many threads decode batches, and checks the CRC of a stored batch before it is decoded.
 
 A broker usually stores and sends batches without reading their records. It must read the records in the four
 cases of the next table. Decompressed records can need much memory, so only a few threads may read records at

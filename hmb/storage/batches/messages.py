@@ -3,8 +3,8 @@
 The broker writes offsets into all batches and messages that it appends. A record batch contains only its first offset.
 A thread can change this one field quickly while it holds the log's lock.
 
-In the formats v0 and v1, each message contains its own offset. To write offsets into compressed messages v0, the
-broker must decompress them. Decompression is slow, and other producers would have to wait for the lock.
+Each message v0 or v1 contains its own offset. To write offsets into compressed messages v0, the broker must
+decompress them. If the broker held the log's lock during this slow work, other producers would have to wait.
 
 The broker therefore writes offsets into messages v0 or v1 before it takes the lock. It uses the *expected offsets*,
 the next offsets of the log. If another producer's records are appended first, these offsets are already in use. The
@@ -37,8 +37,8 @@ def prepare_messages(
 ) -> RecordBatch | AssignedMessages:
     """Check a producer's messages (format v0 or v1), and give them offsets from `expected_offset` on.
 
-    If the topic setting `compression.type` requires another codec than a message has, return a record batch
-    instead. `now` is in ms. Raises the errors of `Log.append`.
+    If the topic's `compression.type` requires a codec that a message does not have, convert the messages to one
+    record batch. `now` is in ms. Raises the errors of `Log.append`.
     """
     check_sizes(records, config)
     log_append_time = now if config.uses_log_append_time else None

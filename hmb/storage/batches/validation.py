@@ -9,8 +9,8 @@ The broker checks records in three steps:
 The header of a record batch is parsed only once. `parse_produced` parses it and returns a `RecordBatch`. All
 later functions, including the append to the log, use this object.
 
-The broker usually checks only the header and the CRC of a batch, because decoding the records takes much longer. So
-it may not notice a wrong number of records in the header. A consumer notices it later.
+The broker usually checks only the header and the CRC of a batch, because decoding the records takes much
+longer. It can therefore miss a wrong record count in the header. A consumer notices the error later.
 
 The broker reads the records of a batch in three cases:
 - The log is compacted. Each record then needs a key, and compaction must be able to read the record.

@@ -10,8 +10,8 @@ contain the records that no round has compacted yet. It builds a map from each k
 record. The second pass copies the segments without the records that compaction drops (rule.py). A round also merges
 neighboring segments if they fit into one new segment.
 
-A round never compacts the segment with the log's last record. It stops before the first segment with a record
-younger than `min.compaction.lag.ms`. It also stops at the first record of an open transaction.
+The cleaner never compacts the segment with the log's last record. It stops before the first segment with a
+record younger than `min.compaction.lag.ms`, and at the first record of an open transaction.
 
 The cleaner compacts a log in two cases. In the first case, much of the log is dirty (not compacted yet): the ratio of
 dirty bytes to all bytes that can be compacted is at least `min.cleanable.dirty.ratio`. In the second case, all records
@@ -331,7 +331,7 @@ class Cleaner:
             return {}
 
     def dirty_ratio(self, name: TopicPartition, log: Log) -> float | None:
-        """Return a log's dirty ratio, the fraction that waits for compaction, or None if it is not compacted."""
+        """Return the dirty (uncompacted) fraction of a log's compactable bytes, or None if compaction is off."""
         first_dirty = self._first_dirty.get(name, 0) if log.config.compacts and self._seen.get(name) is log else 0
         return compactable(log, first_dirty, self._clock()).dirty_ratio if log.config.compacts else None
 

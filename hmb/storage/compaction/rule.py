@@ -28,8 +28,8 @@ The first pass puts keys of dirty records into a set, and their last offsets int
 a dirty record only if its offset is in the list. It drops a clean record if its key is in the set, because a
 later record has this key.
 
-The setting `log.cleaner.dedupe.buffer.size` limits the memory for this set and this list. If the memory is too
-small, a round includes only the oldest dirty records. The newer dirty records wait for a later round.
+The setting `log.cleaner.dedupe.buffer.size` limits the memory for the set of keys and the list of offsets. If
+the limit is too small, a compaction covers only the oldest dirty (uncompacted) records. The others wait.
 
 A batch can contain records that compaction cannot read, although the CRC of the batch is correct. For example, before
 the topic was compacted, a producer wrote records with wrong lengths, or more than MAX_BATCH_RECORDS records in one

@@ -17,7 +17,7 @@ To remove the old segments after a crash, the broker must know which segments ar
 broker writes the offset range of the old segments into the manifest (a file with a list of all segments). All
 segments that begin in this range, for example at an offset from 0 to 299, are old.
 
-If the manifest does not contain the range, the broker uses the offset range of the new segment.
+If the manifest does not contain the old segments' range, the broker uses the new segment's offset range.
 
 Source: Kafka's `LogSegments`, `LogLoader`.
 """

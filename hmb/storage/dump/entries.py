@@ -152,9 +152,9 @@ class DamageEntry(Entry):
 
 @dataclass(frozen=True, slots=True)
 class VerifiedEntry(Entry):
-    """A summary of one file or of all files, in a dump with `verify`.
+    """A summary that `hmb dump-log --verify` prints for one file, or for all files together.
 
-    For example, it contains the number of bytes, of records and of damaged places.
+    A summary contains counts, for example of bytes, records and damaged places.
     """
 
     kind: ClassVar[str] = "verified"

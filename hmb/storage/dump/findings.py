@@ -25,8 +25,8 @@ FEW = 5
 class Kind:
     """A kind of finding, for example a wrong index entry.
 
-    `heading` is a template for the line above a file's findings of this kind. `form` is a template for one
-    finding's line. Kafka's tool prints the same lines.
+    For each file, the dump prints a heading (template `heading`), and then one line for each finding (template
+    `form`). Kafka's tool prints the same lines.
     """
 
     name: str

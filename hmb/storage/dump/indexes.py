@@ -1,7 +1,7 @@
 """Dumps a segment's small files: offset index, time index, transaction index, producer snapshot.
 
-The log also contains all facts that are in the offset index and in the time index. So the dump compares each
-entry of these indexes with the log:
+The offset index and the time index repeat data from the log. The dump therefore compares each index entry with
+the log. The entries must follow these rules:
 
 - An entry of the offset index contains an offset and a position in the log file. The batch at this position
   must end at this offset.
@@ -228,7 +228,7 @@ def index_entries(file: BufferedReader, entry: Struct) -> Iterator[tuple[int, tu
 
 
 def _sanity(file: BufferedReader, path: Path, entry: Struct) -> Entry:
-    """Check an index in the same way as a Kafka broker that is starting, and return the result."""
+    """Check an index's size and last entry, as a Kafka broker does when it starts. Return the result."""
     size = _size(file)
     if size % entry.size:
         return DamageEntry(path, size - size % entry.size, f"{size} bytes are not a multiple of {entry.size}")

@@ -12,7 +12,7 @@ search in the offset index for the last entry whose offset is not greater than t
 the index has entries for the offsets 100 and 200. For the offset 150, `search` finds the entry for 100. This
 entry contains a position in the log. `scan` reads the log from this position until it finds the batch.
 
-If a client asks for a timestamp, the broker begins with a search in the time index, which leads to an offset.
+If a client sends a timestamp instead of an offset, the broker first finds an offset in the time index.
 
 Source: the thesis, chapter 9.5.3, "Storage Format".
 """

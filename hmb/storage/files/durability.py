@@ -45,9 +45,9 @@ def replace_file(path: Path, content: str | bytes) -> None:
 
 
 def replace_files(contents: Mapping[Path, str | bytes], *, sync: bool = True) -> None:
-    """Replace each of these small state files in one step. Only the owner can read the new files. Raises OSError.
+    """Replace the contents of small state files. Each single file changes in one step. Raises OSError.
 
-    If `sync` is False, a power cut may bring the old content back.
+    Only the owner can read the new files. If `sync` is False, a power cut can bring old contents back.
     """
     temporaries = {path.with_name(path.name + ".tmp"): content for path, content in contents.items()}
     try:

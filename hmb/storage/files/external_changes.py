@@ -36,7 +36,7 @@ class FileState(NamedTuple):
 
 
 class ExternalChanges:
-    """Detects changes by other processes to one file. Not thread-safe: do not append during a check."""
+    """Detects changes to a file by other processes. Not thread-safe: no thread may write during `check`."""
 
     def __init__(self, file: DurableFile) -> None:
         self._file = file

@@ -1,4 +1,4 @@
-"""Sorted entries: the file of an index. All entries of the file have the same size, and are sorted by their keys.
+"""An index file is a sequence of entries. All entries have the same size, and they are sorted by their keys.
 
 A segment has three indexes. The offset index maps an offset to a position in the log file. The time index maps a
 timestamp to an offset. The transaction index maps the offset of a marker (the record that ends a transaction) to an
@@ -101,8 +101,8 @@ class IndexFile(ABC):
     def is_sane(self) -> bool:
         """Return whether the file was intact when the broker opened it.
 
-        An intact file contains only whole entries. Each kind of index also checks whether the values in its entries are
-        possible.
+        A file is damaged if it ends inside an entry, or if it contains an impossible value. Each subclass
+        defines which values it checks.
         """
 
     def clear(self) -> None:
@@ -168,7 +168,7 @@ class IndexFile(ABC):
         return data[: len(data) - len(data) % self.ENTRY.size]
 
     def _on_cut(self) -> None:
-        """Log that another process has truncated or removed the index file. Only the first call logs the error."""
+        """Log an error: another process has truncated or removed the index file. Later calls do nothing."""
         if not self._is_cut:
             self._is_cut = True
             LOGGER.error("%s was cut or removed by another process. Look-ups now scan a longer part of the log. "

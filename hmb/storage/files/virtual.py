@@ -18,11 +18,11 @@ hand closes it. In this example, the four files A to D are open, and the hand be
     the hand is at B    A          B          C marked   D      B has no mark, so the hand closes B
     the hand is at C    A                     C marked   D      B is closed, so a thread can open another file
 
-The hand of the clock algorithm visits all open files again and again. A file that was used after the previous
-visit has a mark, so it stays open.
+The clock algorithm repeatedly checks all open files. Each use of an open file marks the file. The next check of
+this file removes the mark, and the file stays open.
 
-To close the file that was unused for the longest time, the broker would have to update a sorted list for
-each use of a file. The clock algorithm is faster, because it only marks the file as used.
+The algorithm LRU (least recently used) closes the file whose last use was longest ago. At each use of a file,
+LRU must move the file to the end of a list. The clock algorithm is faster: it only marks the file.
 
 This module avoids two errors:
 
@@ -41,8 +41,8 @@ After a failed sync, nobody knows what the disk contains. The kernel may have dr
 A second sync would then succeed, although these bytes are lost. So after a failed sync, each further write and sync of
 this file raises `SyncFailed`.
 
-Source: the clock algorithm, Corbató, "A paging experiment with the Multics system" (1968); PostgreSQL's virtual file
-descriptors (`fd.c`).
+Source: Corbató, "A paging experiment with the Multics system" (1968), for the clock algorithm; PostgreSQL's
+`fd.c`, for virtual file descriptors.
 """
 
 from __future__ import annotations

@@ -65,7 +65,7 @@ class Windows:
         return self.view, index
 
     def chunks(self, position: int, end: int) -> Iterator[memoryview]:
-        """Yield the bytes from `position` to `end`, in parts of at most one window. Raises OSError."""
+        """Yield the bytes from `position` to `end` - 1, usually in parts of at most 1 MiB. Raises OSError."""
         while position < end:
             view, index = self.at(position, 1)
             chunk = view[index : index + end - position]

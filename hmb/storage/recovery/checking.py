@@ -130,9 +130,9 @@ class ProducerBatches:
 
 
 def end_of_whole_batches(windows: Windows, position: int, next_offset: int) -> int | None:
-    """Return the offset after the last intact batch at or after `position`, or None if no intact batch exists.
+    """Return the offset after the file's last intact batch, or None if no intact batch exists.
 
-    The search ignores batches that end below `next_offset`. Raises OSError.
+    Search from the byte `position` on. Ignore batches that end below the offset `next_offset`. Raises OSError.
     """
     end: int | None = None
     while found := next_whole_batch(windows, position, next_offset):

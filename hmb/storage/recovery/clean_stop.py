@@ -8,7 +8,7 @@ For example, a segment has 12,000 bytes, and the last entry of its offset index 
 The broker reads only the last 2,000 bytes, which are two whole batches. The first batch ends at offset 109, so
 it matches the entry. The second batch and the segment end at offset 119.
 
-If a batch does not match the indexes, the broker checks the whole segment (scanning.py).
+If a segment's last batches do not match its indexes, the broker checks the whole segment (scanning.py).
 
 Source: Kafka's `LogLoader`, `OffsetIndex.sanityCheck`.
 """

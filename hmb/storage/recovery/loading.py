@@ -8,11 +8,11 @@ therefore checks all batches of this segment (checking.py), and rebuilds the seg
 
 The *recovery point* of a log is an offset. All records below this offset have been synced to disk.
 
-If Kafka has used the directory and did not stop properly, no valid manifest shows which segments have changed.
-So the broker checks the last segment, and all segments that end after the recovery point.
+If Kafka has used the directory and did not stop properly, HMB does not know which segments have changed. So it
+checks the last segment, and all segments that end after the recovery point (earlier records are synced).
 
-The broker repairs damaged bytes if the correct bytes have certainly been on disk. Otherwise, the log ends
-before the damage. The next two items explain the two cases:
+If the broker knows that a damaged batch was once correct on disk, it repairs the batch. Otherwise, the log ends
+before this batch. The next two items explain both cases:
 
 - The correct bytes of a damaged batch *have been on disk*. This is certain if the broker stopped properly, or
   if the batch is below the recovery point. It is also certain in older segments, because a log syncs a segment
@@ -42,8 +42,8 @@ depends on the first offset of this batch:
 - Offset 230 is in the last segment, above the recovery point. The broker cuts off the batch and all later
   batches. The next new record gets offset 230.
 
-The broker rebuilds damaged indexes from the log. To restore the state of the producers, the broker loads the newest
-snapshot of this state, and adds the batches after the snapshot.
+The broker rebuilds damaged indexes from the log. To restore the producers' state, it loads the newest snapshot
+of this state. It then updates the state with the batches that the snapshot lacks.
 
 To rebuild the transaction index of segment 200, the broker must know which transactions were open at offset
 200. Snapshots of the producers' state contain the open transactions, so the broker loads a snapshot from offset
@@ -141,9 +141,9 @@ class LogCheckpoint(NamedTuple):
 def load(
     directory: Path, config: LogConfig, checkpoint: LogCheckpoint, *, now: int, stop: threading.Event = NO_STOP
 ) -> LoadedLog:
-    """Open the log in `directory`. An empty directory is an empty log. Raises OSError, and Stopped if `stop` is set.
+    """Open the log in `directory`. If the directory is empty, the log has no records.
 
-    `now` is the time (ms) at which the broker starts.
+    `now` is the broker's start time (ms). Raises Stopped if the event `stop` is set. Raises OSError.
     """
     swapped = finish_swaps(directory, config, checkpoint.being_replaced)
     loading = _Loading(directory, config, checkpoint, swapped, stop)
@@ -280,9 +280,9 @@ class _Loading:
         return segment.base_offset if recovery_point is None else recovery_point
 
     def _check_next(self, number: int, end_offset: int, following: int) -> None:
-        """Check that the segment ends at the offset `following`, where the next segment begins.
+        """Check that `segments[number]` ends at the offset `following`, where the next segment begins.
 
-        If offsets between the two segments are lost, call `_fill`, so that clients can read past these offsets.
+        If offsets between the two segments are lost, empty batches fill the gap. Clients can then read on.
         """
         segment = self.segments[number]
         if end_offset > following:

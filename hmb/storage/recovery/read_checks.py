@@ -3,8 +3,8 @@
 In a fetch, the kernel sends the records from the file to the client, and the broker does not read them. So only the
 client notices a batch with a wrong CRC. The client cannot continue, and fetches the same offset again and again.
 
-So the broker counts how many reads begin at each offset, and checks the batch at reads 2, 4, 8, 16, and so on.
-It does not check every repeated read, because several consumers can read the same intact batch.
+Repeated reads of an offset can have two causes: the batch is damaged, or several consumers read it. The broker
+counts the reads of each offset, and checks the batch only at reads 2, 4, 8, 16, and so on.
 
 When the broker checks a read, it verifies two things before it sends the records: the first batch is intact,
 and the file contains all bytes of the read. If a check fails, the log repairs the segment (repair.py), and

@@ -210,8 +210,7 @@ class HoleSearch:
     def holes(self, position: int, next_offset: int) -> list[Hole]:
         """Return the holes (damaged parts) of the segment's file at or after `position`.
 
-        All bytes before `position` are intact. The last batch before `position` has the last offset `next_offset - 1`.
-        Raises OSError.
+        All bytes before `position` are intact. They contain the segment's offsets below `next_offset`. Raises OSError.
         """
         holes: list[Hole] = []
         windows, limit = self._windows, self.synced.synced_to
@@ -344,9 +343,9 @@ def _fits(data: bytes | bytearray, first_offset: int, next_offset: int) -> bool:
 
 
 def written_again(segment: Segment, holes: Sequence[Hole], end_offset: int) -> Segment:
-    """Write a copy of a segment without its damaged bytes, and return it. The caller puts the copy into the log.
+    """Write and return a repaired copy of a segment. The caller puts the copy into the log.
 
-    `holes` contains the damaged bytes, and the batches that replace them in the copy. Raises OSError.
+    Each element of `holes` contains the position of damaged bytes and their replacement. Raises OSError.
     """
     path = segment.path.with_name(f"{segment.path.name}{swap.CLEANED}")
     windows, position = Windows.of(segment.file), 0

@@ -209,7 +209,7 @@ class Manifest:
     # -- state files
 
     def check(self, path: Path) -> None:
-        """Raise DamagedStateFile if a state file is missing, or if another process has changed it. Raises OSError."""
+        """Raise DamagedStateFile if another process removed or changed a state file; OSError if a read fails."""
         known = self._files.get(self._name(path))
         if known is None:
             return

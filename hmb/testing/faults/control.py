@@ -1,4 +1,4 @@
-"""The control port: a test adds faults to a broker in another process, with HTTP and JSON.
+"""A test sends JSON over HTTP to the control port, to add faults to a broker in another process.
 
 A test in Go, Java or JavaScript starts `hmb broker --faults FILE` or `hmb broker --embedded`. The test cannot call
 Python methods such as `broker.faults.add`. Instead, it sends HTTP requests to a second port of the broker, the control
@@ -17,8 +17,8 @@ A request that adds faults contains each fault as a JSON object. The object has 
     {"api": "PRODUCE", "error": "NOT_LEADER_OR_FOLLOWER", "times": 2}
     {"disk": "full"}
 
-A response of the control port describes faults as JSON objects, with the keys that a test uses to add faults.
-If a fault changes client requests, its object also contains `count`: the number of requests changed so far.
+The responses of the control port describe faults in the same JSON format as the requests of a test. In a
+response, a fault of client requests also has the key `count`: the number of requests changed so far.
 
 If a request to the control port is wrong, the response is one line: `{"error": "..."}`.
 
@@ -109,7 +109,7 @@ class ControlPort:
         return self._server.token
 
     def attach(self, server: BrokerServer) -> None:
-        """Connect the control port to the clock and the disk faults of a started broker."""
+        """Let the control port move the clock of a started broker, and simulate errors of this broker's disk."""
         self.clock.attach(server)
         self._faults.disk.attach(server)
 

@@ -4,12 +4,12 @@ The broker's dispatcher looks up the handler of each API in a table. A test can 
 with a *wrapper*: a function that receives each request, and may call the original handler. For an API without a
 wrapper, the table still contains the original handler, so requests of this API are as fast as before.
 
-Two modules add wrappers:
+Two modules add wrappers around request handlers:
 - `requests.py` in this folder simulates faults. For example, its wrapper answers a request with an error.
 - `hmb/testing/request_record.py` records each request and its response.
 
-A handler can have two wrappers. The inner wrapper simulates faults. The outer wrapper stores each response as
-the client receives it, even if a simulated fault has changed the response:
+A handler can have two wrappers. The inner wrapper (`faults`) simulates faults, and can change a response. The
+outer wrapper (`record of requests`) records the response that the client receives:
     dispatcher -> [record of requests] -> [faults] -> the broker's handler
 """
 

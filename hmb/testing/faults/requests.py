@@ -115,7 +115,7 @@ class Faults:
     """The faults of requests to one broker. Thread-safe. A `with faults:` block removes all faults at its end."""
 
     def __init__(self, layers: HandlerLayers) -> None:
-        """Create an object without faults. `layers` is the broker's table of handlers, which `add` changes."""
+        """Create an object without faults. To simulate faults, `add` wraps the broker's handlers (`layers`)."""
         self._layers = layers
         self._faults: list[Fault] = []
         self._lock = threading.Lock()  # guards the list of faults and the counts of each fault

@@ -42,9 +42,10 @@ def offset_fetch(request: Any, context: RequestContext, access: Access, handle: 
 
 
 def offsets_of_groups(request: Any, context: RequestContext, access: Access, handle: Handle) -> Answer:
-    """Answer a request for offsets. Groups and topics that the client may not describe get an error.
+    """Answer a request for offsets of groups. A group or topic that the client may not describe gets an error.
 
-    If the request asks for all topics of a group, leave out the forbidden topics instead.
+    But if the request asks for all topics of a group, the response leaves out the forbidden topics. The request is
+    an OffsetFetch request from version 8 on, or a DescribeShareGroupOffsets request.
     """
     rule = ItemRule("groups", GROUP, Op.DESCRIBE)
     return guard_items(rule, request, context, access, partial(_offsets_of_permitted_groups, access, handle))

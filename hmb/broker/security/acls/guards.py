@@ -23,7 +23,7 @@ from hmb.protocol.api_keys import ApiKey
 
 
 def guarded(handlers: Mapping[ApiKey, Handle], authorizer: Authorizer) -> Mapping[ApiKey, Handle]:
-    """Return handlers that refuse the forbidden parts of requests, and call `handlers` for the other parts."""
+    """Return handlers that refuse the forbidden parts of requests, and pass the other parts to `handlers`."""
 
     def handler(api: ApiKey, guard: Guard) -> Handle:
         def handle(request: Any, context: RequestContext) -> Answer:

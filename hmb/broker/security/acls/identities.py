@@ -33,14 +33,14 @@ _EXISTING: dict[tuple[type[Struct], int], Mapping[str, Field]] = {}  # the resul
 
 
 def identity_of(name: str) -> str | None:
-    """Return what a message field with this name identifies: "topic" for `topic_name`, None for `error_code`."""
+    """Return the meaning of a field's name in IDENTITIES: "topic" for `topic_name`, None for `error_code`."""
     return IDENTITIES[name] or name if name in IDENTITIES else None
 
 
 def identities_in(struct: type[Struct]) -> Mapping[str, str]:
-    """Return the fields of `struct` that identify topics or other objects, as a dict: meaning -> name.
+    """Return the fields of `struct` that identify something, as a dict: meaning in IDENTITIES -> field name.
 
-    For example, {"topic": "name"} says that the field `name` identifies a topic.
+    For example, {"topic": "name"} means that the field `name` identifies a topic.
     """
     if (kept := _IDENTITIES_IN.get(struct)) is None:
         kept = {identity: name for name in struct.fields if (identity := identity_of(name))}

@@ -17,8 +17,8 @@ merges both responses:
 For each refused item of the request, `refuse` creates one item in the corresponding list of the response. For
 example, the list `topic_data` of a Produce request corresponds to the list `responses` of its response.
 
-Two corresponding lists can have different names, so `refuse` compares the fields of their items. In this
-example, the items of both lists have a field for a topic's name (`identities.py`).
+Corresponding lists can have different names, so `refuse` compares the fields of their items. For example, two
+lists correspond if the items of both lists have a field for a topic's name (`identities.py`).
 
 Clients look for some errors only in certain fields of a response. Therefore `refuse` follows three rules:
 - It writes an error in WHOLE_RESPONSE_ERRORS only into the error field of the whole response.
@@ -120,9 +120,9 @@ def _refuse(
     values |= _identities(fields, source)
     for name, item in _error_arrays(kind, version).items():
         sources = _paired(source, item, version)
-        # The request has no list that corresponds to the response's list. If the parent object has no error field, one
-        # item of the response's list contains the error.
         if sources is None:
+            # The request has no list that corresponds to the response's list `name`. This list stays empty if `kind`
+            # has a field for the error. Otherwise, the list gets one item with the error.
             sources = [] if fields.keys() & ERROR_FIELDS else [None]
         values[name] = [_refuse(item, each, version, error, sets) for each in sources]
     return kind(**values)
@@ -226,7 +226,7 @@ def error_places(api: ApiKey) -> list[type[Struct]]:
 
 
 def _error_arrays(struct: type[Struct], version: int) -> Mapping[str, type[Struct]]:
-    """Return the arrays of `struct` whose items contain an error code, as a dict: array name -> class of its items."""
+    """Find arrays of `struct` that contain error codes. Return a dict: array name -> class of its items."""
     if (kept := _ERROR_ARRAYS.get((struct, version))) is None:
         items = {name: item for name, field in fields_of(struct, version).items() if (item := item_struct(field))}
         kept = {name: item for name, item in items.items() if _has_error(item, version)}

@@ -68,10 +68,10 @@ def _clear_start_offsets(response: Any) -> None:
 
 
 def _clear_below_errors(struct: Any) -> None:
-    """In a response, empty the lists of each object that has an error code.
+    """If an object in a response has an error code, remove all objects inside this object.
 
-    For example, if a group in an OffsetFetch response has an error code, remove the group's topics. Lists of
-    numbers do not change.
+    For example, if a group in an OffsetFetch response has an error code, remove the group's topics. Keep lists of
+    numbers.
     """
     for name, field in struct.fields.items():
         if field.item is not None and field.item.struct is not None:
@@ -148,9 +148,9 @@ def _forbids_transaction(operation: Op, request: Any, access: Access) -> bool:
 
 
 def guard_topics(operation: Op, request: Any, context: RequestContext, access: Access, handle: Handle) -> Answer:
-    """Refuse the topics on which the client may not perform the operation. Let the handler answer the rest.
+    """Refuse topics on which the client lacks the permission `operation`. The handler gets the other topics.
 
-    The handler also gets topics with an unknown id, and answers them with an error.
+    The handler also gets topics whose id the broker does not know, and answers them with an error.
     """
     refused, rest = _split_topics(operation, request, context, access)
     if request.api_key in FETCHES:
@@ -292,10 +292,10 @@ def permitted_operations(number: int, access: Access, resource_type: AclResource
 
 
 def may_see(topic: Any, context: RequestContext, access: Access) -> bool:
-    """Return whether the client may describe a topic of a response.
+    """Return whether the client has the permission DESCRIBE on a topic in a response.
 
-    The response contains the topic's name or id. ACLs apply only to names. If no topic has this id, no ACL can
-    apply, so the result is True.
+    If the response contains a topic id, the function finds the topic's name, because ACLs contain names. If no
+    topic has this id, the result is True.
     """
     name = topic_name(topic, context)
     return not name or access.may(Op.DESCRIBE, TOPIC, name)

@@ -1,4 +1,4 @@
-"""Checks the requests of the APIs that no rule in the table of authorization (rules.py) can describe.
+"""Checks permissions for the APIs that need more than a rule in the table of authorization (rules.py).
 
 The table of authorization cannot express the rules of some APIs. For example, a DescribeTopicPartitions request
 without topics asks for all topics. And for an InitProducerId request without a transactional id, a client needs

@@ -3,18 +3,18 @@
 Before a handler runs, the broker can refuse a part of a request. There are two reasons: ACLs forbid the part
 (guards.py), or a test simulates a fault (hmb/testing/faults). The handler then gets only the rest of the request.
 
-The requests of the APIs have topics and partitions in different fields. This module finds these fields in the message
-classes.
+The fields for topics and partitions have different names in different APIs. This module finds these fields in
+the message classes.
 
 For example, a Produce request names partitions 0 and 1 of topic "a", and the broker refuses partition 1.
 `split` divides the request into two:
     refused    topic_data [a: [1]]
     rest       topic_data [a: [0]]
 
-The module `refusal` creates the response to the part of the request that the broker refuses.
+The module `refusal` creates a response with an error code for each refused topic or partition.
 
-Limits: a test can simulate a fault of a single partition (hmb/testing/faults). The test cannot do this for
-Metadata requests, because these requests name topics, but no partitions.
+Limits: `split` cannot separate the partitions of a Metadata request, because the request names only topics. So
+a test cannot simulate a fault of a single partition in Metadata requests (hmb/testing/faults).
 
 A test can simulate a fault of one partition in the Fetch requests of a client. The broker then uses no fetch
 session (KIP-227) with this client. In a session, a request names only changed partitions, so the partition with
@@ -39,8 +39,8 @@ from hmb.protocol.messages.metadata import MetadataRequest
 from hmb.protocol.schema import Struct
 from hmb.protocol.topics import NO_TOPIC_ID
 
-# A function of this type returns True if `split` must refuse a partition. Its arguments are the topic's name and the
-# partition's number. The number None means the whole topic.
+# A function of this type returns whether `split` puts a partition into the refused part of a request. Its arguments
+# are the topic's name and the partition's number. The number None means the whole topic.
 Selects = Callable[[str, int | None], bool]
 TOPIC_LISTS = ("topics", "topic_data", "v3_and_below_topics", "topic_partitions", "topic_names")  # request fields
 

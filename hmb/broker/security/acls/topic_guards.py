@@ -51,8 +51,8 @@ def metadata(request: Any, context: RequestContext, access: Access, handle: Hand
         rest.topics = []
     response = handle(rest, context)
     if not rest.topics:
-        # In version 0, an empty list requests all topics. The handler has then also described forbidden topics, so the
-        # broker discards all these topics.
+        # If all requested topics are forbidden, `rest` has an empty list of topics. In version 0, an empty list means
+        # all topics, so the handler has described all topics, even the forbidden ones.
         response.topics = []
     if refused is not None:
         errors: Any = refuse_all(refused, context, TOPIC)

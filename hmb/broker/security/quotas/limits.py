@@ -55,9 +55,9 @@ class Limit(NamedTuple):
 
 
 class Limits:
-    """All quotas of the broker. If a quota changes, the broker replaces the whole object.
+    """All quotas of the broker. If a quota changes, the broker creates a new `Limits` object.
 
-    An object never changes its quotas, so it can cache the results of look-ups.
+    The quotas in a `Limits` object never change, so the object can cache look-up results.
     """
 
     def __init__(self, quotas: Quotas, addresses: Mapping[str, set[str]]) -> None:

@@ -43,8 +43,8 @@ class ClientQuotas:
     ) -> None:
         """Begin without quotas.
 
-        The quota CONTROLLER_MUTATION_RATE uses the time span `mutations_size`. All other quotas use the time span
-        `size`. A `WindowSize` consists of a number of samples and their length.
+        A `WindowSize` is a time span: a number of samples and the length of a sample. `mutations_size` is for the
+        quota CONTROLLER_MUTATION_RATE, and `size` is for all other quotas.
         """
         self.size, self._mutations_size = size, mutations_size
         self._clock_ms = clock_ms
@@ -77,7 +77,7 @@ class ClientQuotas:
             self.limits = Limits(quotas, self._addresses)
 
     def record(self, key: QuotaKey, client: QuotaClient, value: float) -> int:
-        """Count the amount `value` that a client has used, for example bytes of records.
+        """Add `value`, for example a number of bytes, to the amount that a client has used.
 
         Return the time in ms that the client must wait, or 0.
         """
@@ -92,10 +92,9 @@ class ClientQuotas:
         return wait if key in LONG_THROTTLE else min(wait, self.size.sample_ms)
 
     def record_connection(self, address: str) -> int:
-        """Count a new connection from an IP address. Return 0 if the quota of the address permits the connection.
+        """If the quota of an IP address permits a new connection, count the connection and return 0.
 
-        Otherwise the connection is not counted. The method then returns the time in ms that the broker waits before it
-        closes the connection.
+        Otherwise, do not count the connection. Return the time in ms until the broker closes the connection.
         """
         key = QuotaKey.CONNECTION_CREATION_RATE
         limit = self.limits.of_address(key, address)
@@ -116,7 +115,7 @@ class ClientQuotas:
                 self._bucket(limit).take(partitions, limit.quota, self._clock_ms())
 
     def wait_for_tokens(self, client: QuotaClient) -> int:
-        """Return the time in ms that a client must wait before it can create or delete partitions, or 0."""
+        """Return how long (ms) a client must wait before it can create or delete partitions; 0 means no wait."""
         limit = self.limits.of(QuotaKey.CONTROLLER_MUTATION_RATE, client)
         if limit is None:
             return 0
@@ -124,9 +123,9 @@ class ClientQuotas:
             return self._bucket(limit).throttle_ms(limit.quota, self._clock_ms())
 
     def most_bytes(self, client: QuotaClient) -> float | None:
-        """Return how many bytes a client may fetch at once, or None if the client has no quota.
+        """Return the limit in bytes for one Fetch response, or None if the client has no quota.
 
-        By default, this is the quota for 10 s. For example, with a quota of 1,000 bytes/s, the result is 10,000 bytes.
+        By default, the limit is the amount that the quota allows in 10 s: 10,000 bytes for a quota of 1,000 bytes/s.
         """
         limit = self.limits.of(QuotaKey.CONSUMER_BYTE_RATE, client)
         return None if limit is None else limit.quota * (self.size.samples - 1) * self.size.sample_ms / 1000

@@ -9,8 +9,8 @@ the connection: it reads no request from this connection until the time is over:
 The broker has a table that contains a handler for each API. If a quota limits an API, the table contains a
 wrapper instead of the API's handler.
 
-An API without a quota has no wrapper, so its requests cause no additional work. When an administrator changes
-the quotas, the broker updates its table of handlers.
+Only an API with a quota gets a wrapper (a function that measures requests). Other APIs cause no additional
+work. When the quotas change, the broker adds or removes wrappers.
 
 If a Fetch request exceeds a quota, Kafka sends a response without records. HMB sends the records, because a
 consumer with a small quota could otherwise never read a large batch. HMB then reads no request of this consumer

@@ -152,10 +152,10 @@ class TokenBucket:
         self.last_ms = now_ms
 
     def throttle_ms(self, quota: float, now_ms: int) -> int:
-        """Return the time in ms until the number of tokens in the bucket is 0 or more.
+        """Return the time in ms until the bucket has at least 0 tokens.
 
-        The number is negative after a client has taken more tokens than the bucket contained. `quota` is the number of
-        new tokens per second.
+        The number of tokens is negative after a client has taken more tokens than the bucket contained. The bucket gets
+        `quota` new tokens per second.
         """
         return max(0, round(-self._available(quota, now_ms) / quota * 1000))
 

@@ -9,9 +9,8 @@ A token names its own algorithm, but an attacker can write any algorithm into a 
 algorithms that verify a signature with a public key (`ALGORITHMS`). If the broker also accepted the algorithm `none`,
 anybody could make tokens.
 
-The algorithm HS256 would be as dangerous as `none`, because it signs and verifies with the same key. The broker
-would verify a token with the identity provider's public key. Everybody knows this key, so anybody could sign a
-token.
+The broker does not accept the algorithm HS256, which signs and verifies with the same key. The broker has only
+the identity provider's public key. Everybody knows this key, so with HS256, anybody could sign a valid token.
 
 An *unsecured* token has no signature, and its `alg` is `none`. Kafka offers unsecured tokens for tests. HMB
 accepts them only if the setting `sasl.server.callback.handler.class` names Kafka's handler for unsecured

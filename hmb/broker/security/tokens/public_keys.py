@@ -59,9 +59,9 @@ class PublicKeys:
         return found
 
     def _reload_if_due(self, key_id: str | None) -> None:
-        """Load the keys again if they are old, or if the key `key_id` is unknown. The caller holds the lock.
+        """Load the keys again if they are old, or if no key has the id `key_id`. The caller holds the lock.
 
-        An unknown key causes at most one attempt in PAUSE seconds. If the keys cannot be loaded, keep the old keys.
+        In PAUSE seconds, unknown keys cause at most one attempt to load keys. If loading fails, keep the old keys.
         """
         now = time.monotonic()
         if key_id not in self._keys and now - self._tried_at >= PAUSE:

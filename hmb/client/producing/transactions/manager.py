@@ -52,9 +52,9 @@ class TransactionManager(AtLeastOnce):
         *,
         newest_version: TransactionVersion = VERSION_2,
     ) -> None:
-        """Create a manager for transaction version `newest_version`, or version 1 if the cluster is too old for it.
+        """Create a manager for transaction version `newest_version`.
 
-        The times `timeout`, `retry_for` and `retry_backoff` are in seconds.
+        If the cluster does not support this version, the manager uses version 1. All times are in seconds.
         """
         self.transactional_id: str = transactional_id
         self._cluster, self._timeout, self._retry_for = cluster, timeout, retry_for

@@ -17,16 +17,16 @@ its own state. All tuples with the same key go to the same instance. Each node b
     sink                            foreachBatch, which calls the sink's function in Spark's driver
 
 The topology's nodes exchange rows. Each row contains a tuple (`item`), the tuple's record (`topic`,
-`partition`, `offset`), and the nodes that made the tuple (`path`). For each of these nodes, `number`
-contains the index of the output that led to the tuple.
+`partition`, `offset`), and the nodes that made the tuple (`path`). The list `number` contains one output index
+for each node in `path`, because a node can make several outputs.
 
 For example, the spout `lines` makes a tuple (index 0) from the record at offset 7. From this tuple, the bolt
 `split` makes several tuples. The fourth of them (index 3) has this row:
     topic  partition  offset  path          number   item
     words  0          7       lines/split   [0, 3]   the tuple, encoded by Hailstorm's codec (bytes)
 
-An `IdempotentSink` identifies each tuple by three things: the record, the nodes that made the tuple, and the
-index of each node's output. All three are the same with and without Spark.
+An `IdempotentSink` identifies each tuple by five columns of its row: `topic`, `partition`, `offset`, `path` and
+`number`. These five values are the same with and without Spark.
 
 Spark takes the records in micro-batches. In each micro-batch, every bolt instance that receives tuples reads
 its state from Spark's state store, processes these tuples, and writes the new state back. If a crash happens
@@ -44,12 +44,12 @@ cannot store these outputs, so `on_spark` refuses both classes.
 On Spark, nothing is dropped or deleted: every record counts, and a bolt keeps the states of all windows. So if
 no record is late, both results are equal. If some records are late, only Spark's result includes them.
 
-**Combiners.** Some bolts have the option `combine=True`. Without Spark, a sender merges the tuples for these
-bolts: each batch then contains one tuple for each key. For example, three tuples "sun" become ("sun", 3). The
-bolts compute outputs from the merged tuples.
+**Combiners.** The option `combine=True` of a bolt has an effect only without Spark: within each batch, the
+sender merges all tuples with the same key. For example, three tuples "sun" become ("sun", 3). The bolt computes
+outputs once for all three.
 
-On Spark, the option `combine=True` of a bolt has no effect: the bolt computes outputs for each tuple. The
-states of the bolt are the same with and without Spark.
+Without Spark, a bolt with `combine=True` computes outputs once for each key of a batch. On Spark, it computes
+outputs for each tuple. The bolt's state is the same in both cases.
 
 The operator `transformWithState` needs Spark's RocksDB state store, and Python's `protobuf`. One query can contain
 several of these operators. The older operator `applyInPandasWithState` can occur only once in a query.
@@ -89,7 +89,7 @@ Row = tuple[str, int, int, str, Number, bytes]
 
 
 class SparkRecord(NamedTuple):
-    """A record for a spout's function `convert` on Spark.
+    """A record that a spout on Spark passes to its function `convert`.
 
     It has all fields of `ConsumerRecord` except `timestamp_type`.
     """

@@ -1,7 +1,7 @@
 """The transport between processors: it brings payloads to the thread of the processor that receives them.
 
-Problem: the processors of a topology run in threads, in processes or on several machines. The code of a processor must
-not depend on the place where the receiver runs. If a receiver is slow, its senders must slow down, too.
+Problem: processors send each other tuples, and run in one process, in several processes or on several machines.
+The code of a processor must be the same in all cases. A slow receiver must slow down its senders.
 
 Idea: each processor has one mailbox, which holds a limited number of payloads (batches of tuples). If all
 processors run in one process, a `Post` puts payloads into the mailboxes. With several processes, a `RemotePost`

@@ -1,7 +1,7 @@
 """A mailbox is the queue of one processor. It contains payloads and notices.
 
-*Payloads* contain the tuples that other processors send to this processor. They wait in the mailbox in the
-order of their arrival. The mailbox holds at most CAPACITY `Payloads` objects.
+*Payloads* contain the tuples that other processors send to the mailbox's processor. The mailbox holds at most
+CAPACITY (16) `Payloads` objects. The processor takes the objects in the order of their arrival.
 
 *Notices* are messages that control the processor. There are two kinds. A *master state* is a command to all
 processors, for example to begin a snapshot. A `SaveNotice` reports that a save of the processor's state has
@@ -73,10 +73,10 @@ class Mailbox:
             return True
 
     def notify(self, notice: Notice) -> None:
-        """Add a notice without waiting: a master state or a `SaveNotice`.
+        """Add a master state or a `SaveNotice` without waiting.
 
-        A new master state replaces an older one that is still in the mailbox, because a processor needs only the newest
-        command of the negotiator.
+        A master state is a command of the negotiator. A processor needs only the newest command, so a new master state
+        replaces an older one in the mailbox.
         """
         with self._lock:
             if isinstance(notice, MasterState):

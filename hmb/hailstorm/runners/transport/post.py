@@ -14,8 +14,8 @@ A channel delivers all payloads in order, unless its connection breaks. Some pay
 sender must not simply connect again. Instead, it stops its work in this epoch, and reports this in the
 registry. The negotiator, which controls all processors, then begins a new epoch.
 
-In a new epoch, all processors start again from the newest complete snapshot. The spouts replay all records
-that are not in this snapshot.
+In a new epoch, all processors load their states from the newest complete snapshot. The spouts replay all
+records whose effects are not in these states.
 
 The registry entry of a receiver contains the receiver's address. The senders therefore also reach a receiver that was
 started again on another machine. (The Hailstorm paper suggests this as future work, chapter 6.)
