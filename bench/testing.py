@@ -81,7 +81,7 @@ def timed(seconds: list[float]) -> Iterator[None]:
 
 
 def repeated(step: Callable[[list[float]], None]) -> float:
-    """Return the median duration (s) of RUNS calls of `step`. Each call adds its duration to a given list."""
+    """Call `step` RUNS times. Return the median (s) of the durations that the calls add to a given list."""
     seconds: list[float] = []
     for _ in range(RUNS):
         step(seconds)

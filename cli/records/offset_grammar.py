@@ -57,7 +57,7 @@ OFFSETS = re.compile(r"(?P<start>[+-]?\d+|[a-z]+)?(?P<colon>:(?P<until>\d+|end)?
 
 @dataclass(frozen=True)
 class Span:
-    """A range of offsets or times, including `start` but not `until`. A value that the user omits is None."""
+    """A range of offsets or times, including `start` but not `until`. None means that no limit is set."""
 
     start: Offset | None = None
     until: Until = None

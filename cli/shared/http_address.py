@@ -1,4 +1,4 @@
-"""Parses the addresses in the options `--state`, `--ui` and `--metrics`, and opens the broker's ports."""
+"""Parses the options `--state`, `--ui` and `--metrics` of `hmb broker`, and opens their HTTP ports."""
 
 from __future__ import annotations
 

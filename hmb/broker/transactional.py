@@ -41,8 +41,8 @@ from hmb.storage.log import Log
 PartitionData = ProduceRequest.TopicProduceData.PartitionProduceData
 NEVER = 2**15  # no request has this version
 # Old clients do not know the error PRODUCER_FENCED. For each API, this dict contains the first version in which clients
-# know it. In older versions, the broker returns INVALID_PRODUCER_EPOCH instead. If an API is not in the dict, such as
-# Produce, the broker does so in all versions.
+# know it. If a request has an older version, the broker returns INVALID_PRODUCER_EPOCH instead. For APIs that are not
+# in the dict, such as Produce, the broker returns INVALID_PRODUCER_EPOCH in all versions.
 FIRST_VERSION_OF_FENCED: Mapping[int, int] = {
     ApiKey.INIT_PRODUCER_ID: InitProducerIdRequest.FIRST_VERSION_OF_FENCED,
     ApiKey.ADD_PARTITIONS_TO_TXN: AddPartitionsToTxnRequest.FIRST_VERSION_OF_FENCED,
@@ -97,7 +97,8 @@ class TransactionalProduce:
         If the request has version 12 or higher, also add the partitions to the transaction.
 
         `parse` returns the records of one partition, or raises KafkaError. `uses_ids` is True if the request contains
-        topic ids instead of names. The constructor raises no error: `records_of` and `writing` do so later.
+        topic ids instead of names. The constructor stores all errors, and the methods `records_of` and `writing` raise
+        them later.
         """
         assert request.transactional_id is not None
         self._id = request.transactional_id

@@ -62,14 +62,15 @@ from hmb.protocol.schema import Request
 
 MAX_RESPONSE_SIZE = 256 * 1024 * 1024  # bytes; the client closes the connection if a response is larger
 SOFTWARE = ApiVersionsRequest(client_software_name="hmb", client_software_version=hmb.__version__)
-# A server of a text protocol (HTTP, SMTP, Redis) waits for a line end. These bytes are two line ends, so the server
-# answers immediately. The client then sees that the server is not a Kafka broker.
+# A server of a text protocol (HTTP, SMTP, Redis) waits for a line end. The bytes of the first correlation id are two
+# line ends, so the server answers immediately. The client then sees that the server is not a Kafka broker.
 FIRST_CORRELATION_ID = int.from_bytes(b"\r\n\r\n", "big")
 OTHER_PROTOCOLS = {b"http": "HTTP", b"<!do": "HTTP", b"<htm": "HTTP", b"<?xm": "HTTP", b"ssh-": "SSH"}
 SESSION_SHARE = 0.85  # After this fraction of a login's lifetime, the client logs in again on a new connection.
 CONNECT_TIMEOUT = 10.0  # seconds; the longest time that a broker may take to accept a connection
-# A broker before Kafka 0.10 does not know ApiVersions. For Kafka 0.8.2, this dict maps each API key to the versions
-# that the client can use. OffsetCommit (8) and OffsetFetch (9) use ZooKeeper in version 0, and Kafka in version 1.
+# A broker before Kafka 0.10 does not know ApiVersions. For Kafka 0.8.2 and 0.9, these dicts map each API key to the
+# versions that the client can use. The offsets of OffsetCommit (8) and OffsetFetch (9) are stored in ZooKeeper with
+# version 0, and in Kafka with version 1.
 VERSIONS_OF_08 = dict.fromkeys(range(11), range(1)) | dict.fromkeys((8, 9), range(2))
 VERSIONS_OF_09 = dict.fromkeys(range(17), range(1)) | dict.fromkeys((8, 9), range(2))
 

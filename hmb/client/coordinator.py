@@ -4,11 +4,9 @@ The *coordinator* of a group is the broker that stores the members and the commi
 is the leader of one partition of the topic `__consumer_offsets`. The coordinator of a transactional id is the broker
 that stores the state of this id's transactions. This broker is the leader of one partition of `__transaction_state`.
 
-The hash of a group id selects a partition of `__consumer_offsets`. The leader of this partition is the group's
-coordinator. The hash of a transactional id similarly selects a partition of `__transaction_state`.
-
-A client need not compute a hash: any broker answers a FindCoordinator request with the coordinator's address.
-(Kafka 0.8.2 called this request ConsumerMetadata.)
+The hash of a group id selects the partition of `__consumer_offsets`. The hash of a transactional id selects the
+partition of `__transaction_state`. A client need not compute a hash: any broker answers a FindCoordinator request with
+the coordinator's address. (Kafka 0.8.2 called this request ConsumerMetadata.)
 
 When a coordinator stops, another broker becomes the coordinator. The old coordinator then answers NOT_COORDINATOR, or
 does not answer at all, and the client must find the new coordinator. The new coordinator answers

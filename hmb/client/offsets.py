@@ -199,9 +199,8 @@ def list_offsets(
             if isinstance(listed, KafkaError):
                 raise listed
             offsets[partition] = listed.offset
-        # In version 0 of ListOffsets, the broker knows only when each segment file was last changed. NOT_FOUND means
-        # that all files were changed after `timestamp`. The oldest file can contain the wanted record, so use the log's
-        # first offset.
+        # In version 0 of ListOffsets, NOT_FOUND means that all segment files were changed after `timestamp`. The oldest
+        # file can contain the wanted record, so use the first offset of the log.
         if version < FIRST_VERSION_OF_TIMES and timestamp >= 0:
             newer = [partition for partition in led if offsets[partition] == NOT_FOUND]
             offsets.update(list_offsets(cluster, newer, EARLIEST))

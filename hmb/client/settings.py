@@ -110,7 +110,7 @@ def boolean(text: str) -> bool:
     return text.lower() == "true"
 
 
-# Defaults of several kinds of clients (producers, consumers). Times are in seconds.
+# Defaults that several kinds of clients share (producers, consumers, admin clients). Times are in seconds.
 CLIENT_ID = "hmb"
 REQUEST_TIMEOUT = 30.0
 RETRY_FOR = 30.0  # how long a consumer repeats a request after temporary errors

@@ -87,7 +87,7 @@ class Group(Protocol):
 
     @property
     def successor(self) -> Group | None:
-        """The new group that replaces this group to change the protocol; None if this group stays."""
+        """The classic group that replaces this KIP-848 group in a downgrade, or None (migration/)."""
 
     @property
     def protocol_type(self) -> str | None: ...

@@ -171,7 +171,7 @@ class GroupRunner:
     def _carry_out_effects(self) -> list[tuple[Write, Queued]]:
         """After a change of the group, send responses, queue records and set the timer.
 
-        Before that, the method handles deadlines that have passed. For example, it removes silent members. The
+        Before that, the method handles deadlines that have passed, for example the end of a member's session. The
         caller must hold the group's lock.
 
         Return one pair for each `Write`: the `Write` and its queued records. If the journal did not accept the

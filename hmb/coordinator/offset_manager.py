@@ -4,11 +4,11 @@ A commit of offsets has two parts. In the first part, the thread holds the lock 
 the member is allowed to commit, and `begin_commit` adds the records to the journal's queue. The first part does no I/O.
 The thread then releases the lock. In the second part, `Journal.write` waits until the records are on disk.
 
-The commit of a removed member is always earlier in the journal's queue than a commit of the partition's next owner.
-A thread holds the group's lock while it checks that the sender of a commit is a member and adds the commit to the
-queue. Meanwhile, the group cannot remove the sender.
+A commit of a removed member never replaces a commit of the partition's next owner. A thread holds the group's lock
+while it checks that the sender of a commit is a member and adds the commit to the journal's queue. Meanwhile, the group
+cannot remove the sender.
 
-When a group removes a member, all accepted commits of this member are already in the journal's queue or log.
+When a group removes a member, all accepted commits of this member are therefore already in the journal's queue or log.
 The next owner of a partition commits later, so the new offset replaces the old offset.
 
 For example, member A commits offset 40. The commit is in the journal's queue, but not yet on disk. Now the group
@@ -66,7 +66,7 @@ class OffsetManager:
         # journal partition. A thread that holds this lock takes no other lock.
         self._lock = threading.Lock()
 
-    # -- methods whose caller must hold the group's lock
+    # -- methods whose caller must hold the group's lock, except `begin_end_transaction`
 
     def begin_commit(
         self,
@@ -180,7 +180,7 @@ class OffsetManager:
             return {partition: known[partition] for partition in partitions if partition in known}
 
     def pending(self, group_id: str) -> set[TopicPartition]:
-        """Return the partitions for which an open transaction contains a committed offset of this group."""
+        """Return the partitions for which an open transaction contains an offset of this group."""
         with self._lock:
             return self._offsets.pending(group_id)
 

@@ -73,8 +73,8 @@ class GroupOffsets:
     def __init__(self) -> None:
         self._by_group: dict[str, dict[TopicPartition, CommittedOffset]] = {}
         # The offsets of open transactions, by group id, producer id and partition. When a transaction is committed, its
-        # offsets become the group's committed offsets. If the group commits a newer offset outside the transaction, the
-        # value of the partition becomes None. The transaction then does not replace the newer offset.
+        # offsets become the group's committed offsets. If the group has meanwhile committed another offset of a
+        # partition, the partition's entry is None, so the end of the transaction does not replace the newer offset.
         self._pending: dict[str, dict[int, dict[TopicPartition, CommittedOffset | None]]] = {}
 
     def commit(self, group_id: str, offsets: Mapping[TopicPartition, CommittedOffset]) -> None:

@@ -23,8 +23,8 @@ these states include the records of partition tags-0 at offsets 0 to 10. The spo
 continues at offset 11. So each record counts exactly once in the states.
 
 The next drawing shows a topology that counts the hashtags in the topic `tags`. Tuples move from left to right. C is
-the clock of a snapshot: one offset for each partition. The states in the snapshot store include exactly the tuples
-from records below these offsets:
+the clock of a snapshot. The states in the snapshot store include exactly the tuples from records below the offsets
+in C:
     tags-0 ----> spout tags-0 --+--> bolt count-0 --+
                                 |                   +--> bolt topn-0 ---> sink console-0
     tags-1 ----> spout tags-1 --+--> bolt count-1 --+

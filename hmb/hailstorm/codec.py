@@ -393,7 +393,7 @@ def _write_bytes(out: bytearray, content: bytes) -> None:
 
 
 def _read_bytes(data: bytes, at: int) -> tuple[bytes, int]:
-    """Read the length n at index `at`, and then n bytes. Return these bytes and the index after them."""
+    """Read the length n at the position `at`, and then n bytes. Return these bytes and the position after them."""
     length, at = _read_varint(data, at)
     if length > len(data) - at:
         raise CodecError(f"a length of {length} at byte {at} is beyond the end: {len(data) - at} bytes are left")

@@ -31,8 +31,8 @@ from hmb.hailstorm.codec import encode
 
 Grouping = Callable[[Any], Any]  # takes a tuple; returns its key
 # An encoded bytes object is a prefix, followed by the bytes. The prefix depends only on the number of bytes.
-# BYTES_PREFIXES[n] is the CRC-32 of the prefix for n bytes. `instance_of` continues this CRC with the key, and so need
-# not encode the key.
+# BYTES_PREFIXES[n] is the CRC-32 of the prefix for n bytes. `instance_of` continues this CRC with the key, so it
+# does not have to encode the key.
 BYTES_PREFIXES = [crc32(encode(bytes(length))[: -length or None]) for length in range(64)]
 REMEMBERED_KEYS = 100_000  # A router remembers at most this many keys. When it is full, it forgets all keys.
 

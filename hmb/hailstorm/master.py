@@ -41,7 +41,7 @@ from hmb.hailstorm.clock import Clock
 class MasterPhase(Enum):
     """A phase of a topology: for example, the spouts read records, or they pause for a snapshot.
 
-    In the phases "SpoutsPaused(clock)" and "Flowing(clock)", the topology takes a snapshot. The snapshot's clock
+    In the phases "SpoutsPaused(clock)" and "Flowing(clock)", the clock of the snapshot in progress is known. It
     contains one offset for each partition. The snapshot covers the records below these offsets.
     """
 

@@ -25,13 +25,12 @@ most important fields:
     offsets     [7, 7, 10]                               for each tuple: the offset of its record, ascending
     numbers     [(0, 0), (0, 1), (0, 0)]                 for each tuple: one index for each node of `path`
     tuples      [("love", 101), ("sun", 3), ("sun", 4)]  the tuples themselves
-    mark        tags-0: 11, tags-1: 40                   the sender sends no more tuples with smaller offsets
+    mark        tags-0: 11, tags-1: 40                   the low water mark: one offset for each partition
     times       tags-0: 1398902400000                    the sender sends no more tuples with earlier times (ms)
 
 In the example, `count` made two tuples from the record at offset 7, with the indexes 0 and 1.
 
-Each `Payloads` object contains a low water mark: one offset for each partition. After this object, the sender
-sends no more tuples from records below these offsets.
+After this object, the sender sends no more tuples from records below the offsets of the low water mark.
 
 For example, a snapshot contains offsets 0 to 9 of a partition. When the marks of all senders are at least 10,
 all tuples from these offsets have arrived. The receiver needs the marks of all senders, so even a sender
@@ -69,15 +68,11 @@ class Payloads:
     """Tuples from the same partition that one processor sends to another processor.
 
     - `path` contains the names of the nodes that made the tuples, for example ("tags", "count").
-
     - `offsets` contains, for each tuple, the offset of the record from which the tuple comes. These offsets are in
       ascending order.
-
     - `numbers` contains, for each tuple, one index for each node of `path`. Indexes begin at 0. For example, (0, 2)
       stands for the third output that `count` made from the first output of `tags`.
-
     - `numbers` is None if every node made exactly one output from each input.
-
     - `mark` contains one offset for each partition. All later tuples of this sender come from records at or above
       these offsets.
 

@@ -54,8 +54,8 @@ class CopiedBatch(NamedTuple):
     """A batch for a Produce request, with the source offsets of its records.
 
     `source_runs` contains one `CopiedRun(source, target, length)` for each series of consecutive source offsets.
-    `target` is the index of the first record in this batch, because the target cluster has not assigned offsets
-    yet.
+    `target` is the index of the run's first record in this batch, because the target cluster has not assigned
+    offsets yet.
 
     For example, the source offsets 5, 6 and 9 become `CopiedRun(5, 0, 2)` and `CopiedRun(9, 2, 1)`.
     """

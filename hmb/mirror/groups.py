@@ -11,12 +11,10 @@ The mirror remembers *runs* of copied records. In a run, the offset grows by one
 the source and at the target (see `translation`). For a committed offset in a run, the mirror computes the
 offset at the target.
 
-The mirror knows the target's offsets only in *runs* of records. For a committed offset between two runs, it
-counts records. For example, it knows that offset 500 of the source corresponds to offset 300 of the target. A
-group has committed offset 560 at the source.
-
-The source has 40 records from offset 500 to 559. At the target, the mirror skips 40 records from offset 300 on.
-The offset of the next record is the result.
+For a committed offset between two runs, the mirror counts records. For example, it knows that offset 500 of the
+source corresponds to offset 300 of the target. A group has committed offset 560 at the source. The source has
+40 records from offset 500 to 559. At the target, the mirror skips 40 records from offset 300 on. The offset of
+the next record is the result.
 """
 
 from __future__ import annotations
@@ -39,7 +37,7 @@ from hmb.protocol.topics import TopicPartition
 # To translate some committed offsets, the mirror counts the records in a range of offsets. If the range has more
 # offsets than this limit, the mirror does not count, because counting would delay the copy.
 MAX_COUNTED_OFFSETS = 200_000
-# `OffsetTranslator` remembers at most this number of results. At the limit, it forgets all of them.
+# `OffsetTranslator` remembers the results of at most this number of counts. At the limit, it forgets all results.
 MAX_REMEMBERED_COUNTS = 10_000
 
 

@@ -27,10 +27,10 @@ class Aliases(NamedTuple):
 
     @property
     def checkpoints(self) -> str:
-        """The name of the target cluster's topic for checkpoints.
+        """The name of the topic in the target cluster to which the mirror writes checkpoints.
 
-        The mirror writes checkpoints to this topic. Each checkpoint contains a consumer group's committed offset at the
-        source, and the matching offset at the target.
+        Each checkpoint contains a consumer group's committed offset at the source, and the matching offset at the
+        target.
         """
         return f"{self.source}.checkpoints.internal"
 

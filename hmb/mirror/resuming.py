@@ -39,13 +39,9 @@ class MirroredPartition:
     """A partition of the source cluster, its copy in the target cluster, and the mirror's progress.
 
     - `position` is the source offset of the next record to copy.
-
     - `end` is the last stable offset of the source partition. The mirror copies only records below this offset.
-
     - `has_markers` is true if the mirror writes in transactions. Each transaction then adds a marker to the copy.
-
     - `lost` is the number of offsets that the source deleted before the mirror had copied them.
-
     - `foreign` is 0, unless the mirror finds a record of another program in the copy. `foreign` then counts the
       offsets from this record to the end of the copy. Only a mirror without transactions looks for this record,
       when it starts.
@@ -98,7 +94,6 @@ def resume(
     Raises MirrorError in these cases:
 
     - A program that is not a mirror has committed an offset for `group`.
-
     - The source partition ends before the position, because the topic was deleted and created again.
     """
     committed = target.list_group_offsets(group, partitions.values(), require_stable=True)
@@ -131,8 +126,9 @@ def skip_copied(source: Admin, target: Admin, partition: MirroredPartition, targ
     The function compares the copy's records after the last commit with the next source records: timestamps, keys,
     values and headers.
 
-    If a copy's record differs, another program wrote it. The function then stops, and sets `partition.foreign` to
-    the number of offsets from this record (included) to the copy's end.
+    A record of the copy that does not match the next source record comes from another program. At this record, the
+    function stops. It sets `partition.foreign` to the number of offsets from this record (included) to the end of the
+    copy.
     """
     theirs = read_records(source.cluster, partition.source, partition.position, partition.end)
     for copy in read_records(target.cluster, partition.target, partition.translation.target_end, target_end):

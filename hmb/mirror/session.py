@@ -63,14 +63,11 @@ class Mirror:
     progress.
 
     Invariants:
-
     - The dicts `partitions` and `_copies` contain the same objects. The keys of `partitions` are source partitions,
       and the keys of `_copies` are target partitions. After a source topic is deleted, its partitions remain only
       in `_copies`.
-
     - The mirror commits a position only after the target has written all earlier records that the mirror copies.
       After a crash, the mirror therefore skips no record.
-
     - During a session, the position of a partition never decreases.
     """
 
@@ -93,8 +90,8 @@ class Mirror:
         self._missing: set[str] = set()  # topics that were deleted at the source while the mirror was running
         self._translated: set[TopicPartition] = set()  # source partitions whose records have other offsets in the copy
         self._stopped = False
-        # Whether both clusters have answered. Before that, a failed connection ends the mirror, because the address is
-        # perhaps wrong. After that, the mirror connects again.
+        # Whether both clusters have answered. Until then, a failed connection ends the mirror, because the address may
+        # be wrong. After that, the mirror connects again.
         self._has_begun = False
         self._group = ""
         self._mirror_maker: MirrorMakerTopics | None = None

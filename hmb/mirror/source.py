@@ -39,7 +39,7 @@ PartitionData = FetchResponse.FetchableTopicResponse.PartitionData
 
 
 class Fetched(NamedTuple):
-    """A partition's batches, the next offset to fetch, and the end offset for a `read_committed` consumer."""
+    """A partition's batches, the next offset to fetch, and the partition's last stable offset."""
 
     batches: list[SourceBatch]
     next_offset: int

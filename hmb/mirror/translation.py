@@ -22,19 +22,18 @@ marker, so a new run begins after the marker. A partition can have thousands of 
 A mirror keeps at most MAX_RUNS (64) runs of a partition. At 65 runs, it forgets the runs 2, 4, 6, ..., 32,
 counted from the oldest run. Each forgotten run leaves a *gap* between two runs.
 
-In a gap (a part of a partition), the mirror has forgotten the offsets of the copied records, so it counts
-records (see `groups`). For example, a gap begins at source offset 500, and a group has committed offset
-560. The offsets 500 to 559 belong to 40 records and 20 transaction markers. In the copy, the group
-continues after the first 40 records of the gap.
+In a gap, the mirror has forgotten the offsets of the copied records, so it counts records (see `groups`). For
+example, a gap begins at source offset 500, and a group has committed offset 560. The offsets 500 to 559 belong
+to 40 records and 20 transaction markers. In the copy, the group continues after the first 40 records of the gap.
 
-To translate a consumer group's offset in a gap, the mirror counts records. If it cannot, the group continues at
-the gap's start. The group rereads some records, but misses none.
+If the mirror cannot count the records of a gap, the group continues at the start of the gap. The group rereads
+some records, but misses none.
 
-A mirror saves a partition's runs (series of copied records) as text in an offset commit. Brokers limit this
-text, so MAX_RUNS limits the number of runs.
+A mirror saves the runs of a partition as text in an offset commit. Brokers limit the size of this text, so
+MAX_RUNS limits the number of runs.
 
 The command `hmb restore` translates the offsets of a backup with `Translation` (cli/backup/renumbering.py). It
-does not save the runs (series of consecutive offsets), so their number needs no limit (`keeps_all`).
+does not save the runs, so their number needs no limit (`keeps_all`).
 """
 
 from __future__ import annotations

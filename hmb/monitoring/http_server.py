@@ -18,8 +18,8 @@ these requests with three checks:
 3. In the header Origin, a browser names the web site that sends the request. If this header exists, it must
    name the server.
 
-If the server listens on all addresses of its computer, it does not check the header Host. Instead, it uses TLS,
-and requires a login for all routes that are not public.
+If the server listens on all addresses of its computer, it does not check the header Host. Its protected routes
+then need TLS and a login (see `ports`).
 
 The user opens the page of this server with a link that contains the token. The page then loads further files, and their
 addresses must not show the token. So the browser can also send the token in a cookie. After a login, a second cookie
@@ -38,9 +38,9 @@ site.
 MAX_OPEN open connections, and closes further ones at once. A request must arrive within REQUEST_TIMEOUT seconds. These
 limits leave most file descriptors of the process free for the logs and for the clients of the broker.
 
-*TLS.* If other computers can reach the address of the server, the server encrypts its connections. Each
-connection has its own thread. This thread, and not the thread that accepts connections, does the TLS handshake.
-A client with a slow handshake therefore does not delay other clients.
+*TLS.* If other computers can reach the protected routes of the server, the server encrypts its connections.
+Each connection has its own thread. This thread, and not the thread that accepts connections, does the TLS
+handshake. A client with a slow handshake therefore does not delay other clients.
 
 *Streams.* A response with `chunks` is a stream without a fixed end: the server sends each chunk as soon as the
 iterator yields it.
@@ -76,8 +76,8 @@ from hmb.security.ip_addresses import normal_address
 
 LOGGER = logging.getLogger(__name__)
 MAX_BYTES = 1 << 20  # the largest size of a request's body, in bytes
-# The server closes a connection if the client is too slow: sending the body of a response takes longer than this time
-# (seconds). With TLS, the limit applies to each encrypted part of the body.
+# The server closes a connection if it cannot send the body of a response within this time (seconds). With TLS, the
+# limit applies to each encrypted part of the body.
 IDLE = 30
 MAX_OPEN = 40  # open connections; 16 of them can be pages that listen to changes (page/feed.py)
 REQUEST_TIMEOUT = 10  # seconds in which a client must complete the TLS handshake and send its whole request

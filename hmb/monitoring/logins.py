@@ -4,7 +4,7 @@ The broker prints a link to its page. The link contains a random token. If the b
 who has the link can read the page. If the broker has users, a reader must also log in as one of them. The
 page then shows only what this user may read (rights.py).
 
-The phrase "has users" means: a listener uses SASL, a SCRAM credential exists, or the broker checks ACLs.
+A broker *has users* if a listener uses SASL, if a SCRAM credential exists, or if the broker checks ACLs.
 
 For example, alice logs in on the page with her SASL password. She gets a cookie with a random session id. The
 page then shows her everything that the principal User:alice may read.
@@ -13,7 +13,7 @@ A session ends in each of these cases:
 - The user logs out.
 - Somebody changes or removes the user's SCRAM password.
 - The session is 12 hours old (SESSION).
-- All users together have MAX_SESSIONS (100) newer sessions.
+- All users together have 100 newer sessions (MAX_SESSIONS).
 
 A computer that has sent too many wrong passwords must wait before it can try another password
 (hmb/broker/security/refused_logins.py).

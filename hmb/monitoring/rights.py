@@ -36,7 +36,7 @@ def visible(state: BrokerState, reader: Reader) -> BrokerState:
     For each hidden part, the field `missing` of the result contains the reason, for example a right that the user
     does not have.
     """
-    # The code below calls `access.decision`, because `access.may` would log each refusal.
+    # The code below checks rights with `access.decision`, because `access.may` would log each refusal.
     access = reader.access
     state = replace(state, user=reader.user)
     if access is None or access.principal in access.authorizer.super_users:

@@ -95,11 +95,11 @@ class Sampler:
     def rates(self) -> SampleRates:
         """Return the rates since the oldest sample of the last minute.
 
-        A rate is the growth of a counter since this sample, divided by the sample's age in seconds. All rates are
-        None if the sample is missing or younger than 0.5 s (SHORTEST).
+        A rate is the growth of a counter since this sample, divided by the sample's age in seconds. All rates are None
+        if the sample is missing or younger than 0.5 s (SHORTEST).
 
-        Ages of 10 s (EXACT) or more are rounded to whole seconds. For example, a growth of 60 gives the rate 60 /
-        20 at any age from 19.6 to 20.4 s. The broker sends a rate to its web page only when the rate changes.
+        Ages of 10 s (EXACT) or more are rounded to whole seconds. For example, a growth of 60 gives the rate 3 (60/20)
+        at any age from 19.6 to 20.4 s. So the rate changes less often, and the broker sends it to the page less often.
         """
         now = time.monotonic()
         sample = next((each for each in self._samples.copy() if each.at >= now - MINUTE), None)

@@ -23,8 +23,8 @@ class SegmentInfo:
     bytes: int  # size of the .log file
     offset_index_entries: int
     time_index_entries: int
-    # None means unknown: the segment already contained batches when the broker started, and the broker has not rebuilt
-    # the segment's indexes since then.
+    # None means unknown: the segment already contained batches when the broker opened it, and the broker has not
+    # rebuilt the segment's indexes since then.
     batches: int | None
     first_timestamp: int | None  # greatest timestamp of the first batch; None if the segment has no batch
     max_timestamp: int | None
@@ -148,7 +148,7 @@ class ApiInfo:
     requests_per_s: float | None  # over the last minute; None if the broker takes no samples
     errors: int  # requests whose response contains an error code
     record_bytes: int  # bytes of records in Produce requests and in Fetch responses
-    # The sum of the times from a handler's start until its response is ready. Waits count too.
+    # The total time of all requests: from the start of the handler until the response is ready, including waiting time.
     total_ms: float
     p50_ms: float
     p99_ms: float

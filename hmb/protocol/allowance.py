@@ -22,8 +22,8 @@ does nothing. Clients use this default, because they trust their broker.
 ProtocolError if the values of one request take too much memory. At its end, `begin` sets `ALLOWANCE.spend` to
 `pay_nothing`, which does nothing.
 
-To limit memory, the decoders call the function `spend` of the global object ALLOWANCE. This function is not a
-parameter of the decoders, because a further parameter would make every decoder slower.
+The decoders find `spend` in the global object ALLOWANCE. The function is not a parameter of the decoders, because a
+further parameter would make every decoder slower.
 """
 
 from __future__ import annotations

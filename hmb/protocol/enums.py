@@ -21,8 +21,8 @@ NO_OFFSET = -1  # no offset exists, for example because a group has committed no
 # the broker remembers the last five batches of each producer. So the broker can recognize a batch that it receives
 # twice.
 MAX_IN_FLIGHT = 5
-# In a ConsumerGroupHeartbeat request (KIP-848), the member epoch 0 joins the group, and -1 leaves it. With -2, a static
-# member leaves, but will join again. A member that has joined has an epoch above 0.
+# A ConsumerGroupHeartbeat request (KIP-848) contains the member epoch. With 0, a member joins the group. With -1, a
+# member leaves it. With -2, a static member leaves, but will join again. A member that has joined has an epoch above 0.
 JOIN_EPOCH, LEAVE_EPOCH, STATIC_LEAVE_EPOCH = 0, -1, -2
 # A request with the epoch 0 opens a fetch session (KIP-227) or a share session (KIP-932). The epoch -1 closes the
 # session. A fetch without a session also has the epoch -1.

@@ -26,8 +26,8 @@ RETRY = True
 class ErrorCode(IntEnum):
     """One of Kafka's error codes, with a name, a number and a message.
 
-    Responses contain the number. If the attribute `retriable` is true, the client may send the failed request
-    again.
+    Responses contain the number. If the attribute `retriable` is true (RETRY in the list below), the client may send
+    the failed request again.
     """
 
     message: str

@@ -77,8 +77,8 @@ class Field:
         return sized(self.length(flexible), nullable) if sized else p.FIXED[self.kind]
 
 
-# The following functions return a Field. With the return type Field, a type checker would reject `name: str =
-# t.string()`. So their declared return type is Any.
+# The following functions return a Field. But their declared return type is Any, because a type checker would otherwise
+# reject `name: str = t.string()`.
 Maker: TypeAlias = Callable[..., Any]
 
 boolean: Maker = partial(Field, "bool", default=False)

@@ -235,8 +235,7 @@ def check_length(length: int, left: int, nullable: bool) -> None:
         raise ValueError("null is not allowed in this field")
 
 
-# The following functions return a codec: an object that encodes and decodes the values of one type, for example
-# strings. Each encoded value begins with its length.
+# The following functions return codecs for types whose encoded values begin with a length, for example strings.
 
 
 def _or_null(encode_length: Encode, encode: Encode) -> Encode:
@@ -348,7 +347,7 @@ def array(length: FieldCodec, item: FieldCodec, nullable: bool) -> FieldCodec:
     return FieldCodec(_or_null(encode_length, encode) if nullable else encode, decode)
 
 
-# The following codecs are for structs that can be null, and for UUIDs.
+# The following codecs are for structs that may be null, and for UUIDs.
 
 
 def optional(item: FieldCodec, *, tagged: bool = False) -> FieldCodec:

@@ -98,7 +98,7 @@ class Plan:
         Raises ValueError if a value does not fit into its field.
 
         The method omits each field that does not exist in this version of the message. Raises KafkaError with
-        UNSUPPORTED_VERSION if the omitted field has a value other than the default, unless the field is ignorable.
+        UNSUPPORTED_VERSION if an omitted field has a value other than the default, unless the field is ignorable.
         """
         values = message.__dict__
         for name, default in self.required_defaults:

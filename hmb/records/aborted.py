@@ -33,8 +33,8 @@ class AbortedTransactions:
     def copy(self) -> AbortedTransactions:
         """Return an independent copy of this object.
 
-        The method `covers` takes the batches of a response in order, and cannot go back. A caller that reads the
-        batches twice therefore needs this object and a copy.
+        A caller that reads the batches of a response twice needs this object and a copy, because `covers` cannot go
+        back to an earlier batch.
         """
         other = AbortedTransactions(())
         other._later, other._open = self._later.copy(), self._open.copy()

@@ -215,7 +215,7 @@ def _control(data: bytes, position: int) -> Walk:
         ("value", MARKER_VALUE, ("version", "coordinator_epoch")),
     ):
         size, position = yield from _varint(data, position, f"{path}.size")
-        # COMMIT and ABORT markers have fixed sizes. With a different size, the fields are unknown, so show bytes.
+        # The key and the value of COMMIT and ABORT markers have fixed sizes. If a size differs, show only the bytes.
         if size != form.size or position + size > len(data):
             position = yield from _content(data, position, size, path)
             continue

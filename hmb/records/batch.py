@@ -52,7 +52,7 @@ LOG_OVERHEAD = OFFSET_AND_LENGTH.size  # 12 bytes
 CRC_START = RECORD_BATCH_OVERHEAD - AFTER_CRC.size  # byte 21 of a batch; the CRC covers the bytes from 21 to the end
 _UINT32 = Struct(">I")
 
-# Each constant is one bit of a batch's attributes. The codec (CODEC_MASK) takes the lowest three.
+# Each constant is one bit of a batch's attributes. The lowest three bits (CODEC_MASK) contain the codec.
 LOG_APPEND_TIME_BIT, TRANSACTIONAL_BIT, CONTROL_BIT, DELETE_HORIZON_BIT = 0x08, 0x10, 0x20, 0x40
 
 

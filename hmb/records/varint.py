@@ -3,8 +3,8 @@
 Each byte of a varint contains seven bits of the number. The first byte contains the lowest seven bits. The high
 bit of a byte is set if another byte follows. For example, 200 has the two bytes `c8 01`.
 
-With seven bits of a number in each byte, -1 would take ten bytes, because all its 64 bits are set. The *zigzag*
-rule therefore stores the sign in the lowest bit: 0, -1, 1, -2, 2 become 0, 1, 2, 3, 4.
+In the 64-bit number -1, all bits are set, so -1 would take ten bytes. The *zigzag* rule therefore stores the
+sign in the lowest bit: 0, -1, 1, -2, 2 become 0, 1, 2, 3, 4.
 
 The varints in records have the same encoding as the varints in requests (`hmb.protocol.primitives`), but speed is more
 important: a record has at least six varints, and a batch has thousands of records. This module is therefore faster: it

@@ -30,9 +30,9 @@ In the messages of a login, the field `r` contains the nonces, `s` the salt, and
 The field `p` contains the client's proof, and `v` the broker's signature.
 
 Both sides compute the mask `HMAC(stored key, all messages)`. The text `all messages` contains this login's
-messages, but not the proof. The client sends the proof `client key XOR mask`. The broker computes `proof
-XOR mask`, which is the client key. If the hash of the client key is equal to the stored key, the client
-knows the password.
+messages, but not the proof. The client sends the proof `client key XOR mask`. The broker computes
+`proof XOR mask`, which is the client key. If the hash of the client key is equal to the stored key, the
+client knows the password.
 
 The broker's signature is `HMAC(server key, all messages)`. It proves to the client that the broker knows the server key
 of this user.

@@ -6,8 +6,8 @@ A bound has one of these forms, as in Spark's Kafka connector:
     1700000000000                         startingTimestamp: the first record at or after this time (ms since 1970)
     {"weather": {"0": 1700000000000}}     startingOffsetsByTimestamp: one time for each partition
 
-This module only parses bounds (where a query starts or ends), without a broker. The module `offsets` asks the
-brokers which offsets a bound such as "latest" means.
+This module only parses bounds, without a broker. The module `offsets` asks the brokers which offsets a bound such as
+"latest" means.
 """
 
 from __future__ import annotations

@@ -3,8 +3,8 @@
 A query that was written for Spark's Kafka connector may set options that only Kafka's Java clients have. HMB's
 client does not need these options, so the data source ignores them. `JAVA_SETTINGS` lists their names.
 
-The data source compares each unknown option with the known names. If a similar name exists, the option is
-probably misspelled, and the data source refuses it. Otherwise, it ignores the option.
+The data source compares every other unknown option with the known names. If a similar name exists, the option
+is probably misspelled, and the data source refuses it. Otherwise, it ignores the option.
 
 Source: the classes ConsumerConfig and ProducerConfig of Kafka 4.3.
 """

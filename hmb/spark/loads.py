@@ -124,8 +124,8 @@ def load(
     contain about `records_per_run` offsets in total. They can contain a few more, because each partition with
     unread offsets gets at least one offset.
 
-    The function writes and commits one run after another. After each commit, it calls `on_commit(run,
-    remaining)`. The number `remaining` counts the offsets that are not loaded yet.
+    The function writes and commits one run after another. After each commit, it calls
+    `on_commit(run, remaining)`. The number `remaining` counts the offsets that are not loaded yet.
 
     `options` contains further options of the data source.
 

@@ -7,7 +7,7 @@ Idea: the progress of a query contains two offsets for each partition. The query
 `endOffset`, and the log ends at `latestOffset`. The lag of the partition is `latestOffset - endOffset`.
 
 Example: in partition 0, `endOffset` is 90 and `latestOffset` is 100. In partition 1, both are 50. The lags are
-10 and 0 (`records`: their sum):
+10 and 0, and `records` is their sum:
     lag(query.lastProgress)   Lag(minimum=0, average=5.0, maximum=10, records=10)
 
 To see the lag of each trigger, pass a function to a `LagListener`, and add the listener to the session:
@@ -18,9 +18,8 @@ sizes. So pass an `hmb.Admin` to the function `lag` as its second argument. The 
 sizes of the logs, and estimates the bytes that the query has not read yet:
     unread bytes of a partition = lag * size of its log / number of its offsets
 
-The estimate of unread bytes uses the average number of bytes per offset. For example, the log of partition
-0 has the offsets 0 to 99 and 5,000 bytes, so the average is 50 bytes. Partition 0 has a lag of 10 offsets,
-or about 500 bytes. Partition 1 has no lag:
+For example, the log of partition 0 has the offsets 0 to 99 and 5,000 bytes: on average, 50 bytes for each
+offset. Partition 0 has a lag of 10 offsets, or about 500 bytes. Partition 1 has no lag:
     lag(query.lastProgress, admin)   Lag(minimum=0, average=5.0, maximum=10, records=10, bytes=500)
 
 A `LagListener` calls the user's function whenever a streaming query reports its progress. It passes the
@@ -71,9 +70,9 @@ class Lag(NamedTuple):
 def lag(progress: StreamingQueryProgress, admin: Admin | None = None) -> Lag | None:
     """Return the lag of a query (see `Lag`): how many records the query has not read yet.
 
-    `progress` is Spark's report about a step of the query, for example `query.lastProgress`. The lag includes
-    all sources that use `hmb` or Spark's Kafka connector. If `progress` contains no offsets of such a source,
-    the result is None.
+    `progress` is Spark's report about a trigger (one step of the query), for example `query.lastProgress`. The
+    lag includes all sources that use `hmb` or Spark's Kafka connector. If `progress` contains no offsets of
+    such a source, the result is None.
 
     With `admin`, the function also estimates the unread bytes. It asks the brokers for the sizes of the logs,
     so it can raise KafkaError or ConnectionFailed.

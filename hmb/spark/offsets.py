@@ -85,8 +85,8 @@ def partitions_of(
 
     `known` contains partitions that existed earlier. If a partition in `known` was deleted, leave it out.
 
-    Raises ValueError if any other partition in the option `assign` does not exist. Also raises KafkaError and
-    ConnectionFailed.
+    Raises ValueError if a partition in the option `assign` does not exist and is not in `known`. Also raises
+    KafkaError and ConnectionFailed.
     """
     if options.assign is not None:
         wanted = sorted(TopicPartition(topic, number) for topic, each in options.assign.items() for number in each)

@@ -15,8 +15,8 @@ Example: a query has the options `startingTimestamp=1700000000000` and `starting
 the first records at or after this time, because startingTimestamp takes precedence over startingOffsets.
 
 This module refuses some mistakes that Spark's Kafka connector ignores: an endingTimestamp in a streaming query, a time
-before 1970, a partition that is not a number, and a misspelled option. The option `kafka.isolation_level`, for example,
-is a mistake. The correct name is `kafka.isolation.level`.
+before 1970, a partition that is not a number, and a misspelled option. For example, `kafka.isolation_level` is
+misspelled: the correct name is `kafka.isolation.level`.
 
 Limits: kafkaConsumer.pollTimeoutMs and fetchOffset.* are accepted, but have no effect. The client uses its own timeouts
 instead (kafka.request.timeout.ms). The option subscribePattern is a regular expression of Python. Spark's Kafka

@@ -56,9 +56,10 @@ def ranges_between(start: Mapping[TopicPartition, int], end: Mapping[TopicPartit
 
 
 def cut(ranges: list[OffsetRange], min_partitions: int | None, max_records: int | None) -> list[OffsetRange]:
-    """Divide ranges into at least `min_partitions` ranges with at most `max_records` offsets each.
+    """Divide large ranges: about `min_partitions` ranges in total, each with at most `max_records` offsets.
 
-    Rounding or too few offsets can still result in fewer than `min_partitions` ranges. No range is empty.
+    The result has fewer ranges if the offsets are too few, and more ranges if `max_records` requires them. Because
+    of rounding, it can also have a few ranges more or fewer. No range is empty.
     """
     if max_records is not None:
         ranges = [piece for each in ranges for piece in each.cut(math.ceil(each.size / max_records))]

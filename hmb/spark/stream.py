@@ -52,9 +52,9 @@ the topic was deleted and created again.
 If the topic is deleted and created again while the query is stopped, the reader does not notice the change. The
 checkpoint contains no topic ids, because it has the same form as a checkpoint of Spark's Kafka connector.
 
-With Trigger.AvailableNow, a query ends when one of its steps reads no records. It therefore ignores the
-option minOffsetsPerTrigger, which makes a step wait for more records. For example, the option is 100, and
-only 40 records are available. The query reads the 40 records without waiting, and ends.
+With Trigger.AvailableNow, a query ends when a trigger reads no records. A trigger that waits for
+minOffsetsPerTrigger reads none, so the query ignores this option. For example, the option is 100, and only
+40 records are available. The query reads the 40 records without waiting, and ends.
 """
 
 from __future__ import annotations

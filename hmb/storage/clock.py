@@ -10,15 +10,15 @@ A test can move the clocks `now_ms` and `monotonic_ms` forward, for example to m
 records. A thread that waits for new records uses `time.monotonic`, which tests do not move. With a moved clock,
 the wait would end too early.
 
-The broker reads the time from four clocks. Tests can move only `now_ms` and `monotonic_ms` forward. The next
-table shows the main uses of each clock:
+The broker reads the time from four clocks. The next table shows the main uses of each clock:
     now_ms             settings: retention.ms, flush.ms, file.delete.delay.ms, min.compaction.lag.ms,
                        max.compaction.lag.ms
                        records: LogAppendTime, the valid range of timestamps, the age of tombstones
                        expiry: committed offsets, idle producers, idle transactional ids
                        coordinators: the timeouts of transactions, the intervals of KIP-848 assignments
-    monotonic_ms       the deadlines of group members,
-                       the acquisition locks of share groups, client quotas
+    monotonic_ms       the deadlines of group members (session, rebalance, initial delay, revocation)
+                       the acquisition locks of share groups
+                       client quotas
     time.monotonic     how long a Fetch request waits for records
                        deadlines: requests, connections, the stop of a broker
                        background tasks: their intervals, the speed of compaction, the pause after a

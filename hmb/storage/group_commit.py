@@ -182,7 +182,7 @@ class GroupCommit:
         return self._failure is not None
 
     def raise_if_failed(self) -> None:
-        """Raise KAFKA_STORAGE_ERROR if a sync failed, or another process removed, replaced or truncated files."""
+        """Raise KAFKA_STORAGE_ERROR if a sync failed, or if another process removed, replaced or cut a log file."""
         if self._failure is not None:
             why = f"{self._directory} could not be synced ({self._failure}); repair the disk, then restart the broker"
             raise KafkaError(ErrorCode.KAFKA_STORAGE_ERROR, why)

@@ -292,9 +292,9 @@ class Log:
         return LogAppendInfo(base_offset, last_offset, append_time, self.log_start_offset)
 
     def roll(self, *, sync: bool = False) -> Segment:
-        """Close the active segment, and start a new one. After OSError, the active segment is unchanged.
+        """Close the active segment, and start a new one. After OSError, the old segment is still active.
 
-        The caller must hold the log's lock, and have synced the log. If `sync` is True, sync the new file.
+        The caller must hold the log's lock, and have synced the log. With `sync`, the new file survives a power cut.
         """
         try:
             self.log_segments.active.check_file()

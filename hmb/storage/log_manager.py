@@ -12,13 +12,12 @@ log:
 - Without a manifest: the active segment, and each other segment that ends after the log's recovery point.
 - Without a manifest and without a recovery point: all segments.
 
-For example, a broker with the segments 0, 8021 and 16042 is killed. The manifest, a list of segments, shows
-that segments 0 and 8021 are unchanged. So the broker checks only 16042. Without a manifest, it checks 8021 and
-16042, because both end after the recovery point, 12,000. (All records below this offset are on disk.)
+For example, a broker is killed. Its log `events-0` has the segments 0, 8021 and 16042, and the recovery point 12,000:
+all records below this offset are on disk. If the manifest shows that the segments 0 and 8021 are unchanged, the broker
+checks only segment 16042. Without a manifest, it checks 8021 and 16042, because both end after the recovery point.
 
 If a state file is damaged, the broker logs an error, and starts without the file's information:
-- The recovery points show which records are on disk, and the manifest lists all segments. If both are lost, the
-  broker must check all segments after a crash.
+- Without the recovery points and the manifest, the broker must check all segments after a crash.
 - Without the log start offsets, each log starts at its first segment. Records deleted by clients may become
   readable again.
 - Without a log's leader epochs, the broker reads the newest epoch from the log's batches.

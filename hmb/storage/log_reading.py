@@ -70,8 +70,8 @@ def find_records(
     """
     end_offset = offsets.last_stable_offset if committed else offsets.high_watermark
     for number, segment in enumerate(segments):
-        # Compaction or damage can remove the last batches of a segment, so the loop may have to try the next segment.
-        # The loop ends before it would read records at or above `end_offset`.
+        # Compaction or damage can remove the last batches of a segment. If no batch at or after `offset` remains, the
+        # loop tries the next segment.
         if max(offset, segment.base_offset) >= end_offset:
             break
         is_active = number + 1 == len(segments)

@@ -79,8 +79,8 @@ class LogSegments:
         append. So `end_offset` stays known, even if compaction removes the last records of the old segment.
         """
         self.active.close()  # This closes the segment's files. A read opens them again.
-        # The manifest is the broker's list of its files. Without a sync, a power cut can remove the closed segment from
-        # this list. The broker then checks the whole segment at its next start, but no record is lost.
+        # The manifest is the broker's list of its files. Without a sync, a power cut can remove the new entry. The
+        # broker then checks the whole segment at its next start, but no record is lost.
         self.add_entry(self.active, end_offset, sync=False)
         segment = Segment(self.active.path.parent, end_offset, config)
         segment.make(sync=sync)

@@ -35,8 +35,8 @@ Kafka, `producer.id.expiration.ms` sets this time, and 24 hours is its default. 
 users need another value. With a shorter time, a producer that pauses can write duplicates. With a longer time, a broker
 with many short-lived producers needs more memory.
 
-To forget a producer 24 hours after the producer's last append, the log uses the broker's clock. It does not
-use the timestamps in batches, because a client can set a timestamp to any value.
+The log measures the 24 hours with the broker's clock. It does not use the timestamps in batches, because a
+client can set a timestamp to any value.
 
 A batch on disk does not contain the time of its append. After a restart, the log therefore forgets an idle
 producer 24 hours after the broker's start. This is more than 24 hours after the producer's last append. (Kafka
@@ -95,9 +95,9 @@ SNAPSHOT_HEADER = struct.Struct(">hIi")  # version, CRC, number of entries
 SNAPSHOT_CRC_START = 6  # the CRC covers the bytes from this position on
 SNAPSHOT_ENTRY = struct.Struct(">qhiqiqiq")
 SNAPSHOT_VERSION = 1
-# A broker's counter of producer ids begins at 0, and never reaches this limit. At a start, the counter continues after
-# the highest id in the logs. But clients can write any id up to 2^63 - 1 into a batch. So the broker ignores ids above
-# this limit: no broker has assigned them.
+# A broker's counter of producer ids begins at 0, and never reaches this limit. When a broker starts, the counter
+# continues after the highest id in the logs. But clients can write any id up to 2^63 - 1 into a batch. So the broker
+# ignores ids above this limit: no broker has assigned them.
 HIGHEST_ASSIGNED_ID = 2**62
 
 
@@ -188,8 +188,8 @@ class ProducerState:
             return None
         self.check_epoch(producer_id, epoch)
         if batch.base_sequence == NO_SEQUENCE:
-            # The broker itself has created the batch, to commit offsets in a transaction. It writes each of its batches
-            # only one time, so the batch is not a duplicate.
+            # Only the broker itself writes batches with a producer id but without sequence numbers, to commit offsets
+            # in a transaction. It writes each of them only once, so this batch is not a duplicate.
             return None
         expected = 0
         if epoch == producer.epoch:

@@ -136,7 +136,7 @@ class Segment:
 
         - If the offset index gets a new entry, `last_offset_of_first_batch` is the offset in this entry.
         - `max_timestamp` is the greatest timestamp of the batches, with the offset of its record.
-        - If the batches contain an ABORT marker, `aborted` is its transaction. Otherwise, `aborted` is None.
+        - If the transaction index gets a new entry, `aborted` is this entry: the transaction that an ABORT marker ends.
         """
         try:
             if not self.size and self.config.preallocate:

@@ -28,8 +28,8 @@ of such a transaction come before the marker, so the fetch does not contain them
 indexes of later segments, where a fetched transaction can end.
 
 For a fetch of the offsets below `end`, the broker reads index entries up to the first one whose last stable
-offset is at least `end`. When the broker wrote this entry, no open transaction had records below `end`. Later
-entries contain transactions that ended later, so these have no records below `end`.
+offset is at least `end`. When the broker wrote this entry, no open transaction had records below `end`. The
+transactions of later entries were still open or had not begun, so they have no records below `end`.
 
 If a segment has no aborted transactions, its `.txnindex` file does not exist. A lost `.txnindex` file would
 therefore look like a segment without aborted transactions, and consumers would receive aborted records. To

@@ -65,8 +65,8 @@ from hmb.storage import clock
 from hmb.storage.clock import BrokerClock
 from hmb.units import now_ms
 
-# Periodic tasks run less often while `advance` moves the clock. A task waits for the remaining time divided by PARTS,
-# but at least for its interval. For example, if 40 hours remain, a task waits 40 / 20 = 2 hours.
+# While `advance` moves the clock, a periodic task waits for the remaining time divided by PARTS, but at least for its
+# interval (see `_pause`).
 PARTS = 20
 MS = timedelta(milliseconds=1)
 
@@ -143,7 +143,7 @@ class ManualClock:
         """Move the clock forward by the sum of the given durations, do all due work, and then return.
 
         For example, `advance(hours=1)` moves the clock by one hour. By default, the deadlines of group members follow
-        the real time. If `expire_members` is true, `advance` reaches these deadlines, and members can expire.
+        the real time. If `expire_members` is true, they follow this clock, so members can expire.
 
         Raises ValueError if the sum is below 1 ms, or too large for a `timedelta`. Raises TypeError for a number
         without a unit, such as `advance(1)`.
@@ -178,7 +178,7 @@ class ManualClock:
             run.housekeeper.run(run.task)
 
     def _runs(self, length: int) -> list[_TaskRun]:
-        """Return a heap of each periodic task's first run while `advance` moves the clock by `length` ms."""
+        """Return a heap with the first planned run of each periodic task, for an `advance` by `length` ms."""
         runs: list[_TaskRun] = []
         for housekeeper in (each for server in self._servers for each in server.housekeepers):
             for seconds, task in housekeeper.tasks:
@@ -218,6 +218,6 @@ def _pause(interval: int, left: int) -> int:
     """Return how long (ms) a periodic task waits for its next run, while `advance` moves the clock.
 
     The clock must still move by `left` ms. The result is `left // PARTS`, but at least the usual `interval`. For
-    example, if 40 hours are left, the task waits for 40 / 20 = 2 hours.
+    example, if 40 hours are left, a task with an interval of 10 s waits for 40 / 20 = 2 hours.
     """
     return max(interval, left // PARTS)

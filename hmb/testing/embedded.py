@@ -180,7 +180,7 @@ class Broker:
 
     @property
     def requests(self) -> RequestRecord:
-        """The requests recorded since the first use of this property. Recording goes on after broker restarts."""
+        """The recorded requests. Recording starts at the first use of this property, and continues after restarts."""
         self._requests.start()
         return self._requests
 

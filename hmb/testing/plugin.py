@@ -210,7 +210,7 @@ def pytest_runtest_teardown(item: pytest.Item) -> None:
 
 
 def pytest_exception_interact(node: pytest.Item | pytest.Collector, report: pytest.TestReport) -> None:
-    """With `--hmb-ui`, show the page of a failed test's broker. pytest ends the test's fixtures later."""
+    """With `--hmb-ui`, serve the broker's page after a failed test. pytest ends the test's fixtures afterwards."""
     session = node.config.stash.get(SESSION, None)
     if session is None or not node.config.getoption("--hmb-ui") or not _uses_broker(node):
         return

@@ -40,7 +40,7 @@ def run_retention(server: BrokerServer) -> dict[TopicPartition, int]:
 
 
 def compact(server: BrokerServer) -> dict[TopicPartition, int]:
-    """Compact all topics that use compaction. Return how many bytes smaller each changed partition is."""
+    """Compact all topics that use compaction. Return the number of removed bytes for each changed partition."""
     with server.housekeeping_paused():
         return _differences(server, lambda: server.cleaner.run(_whole_log), lambda log: log.size)
 

@@ -1,4 +1,4 @@
-"""Converts the settings that a test gives to an embedded broker, and defines defaults for fast tests."""
+"""Converts the settings that a test passes to an embedded broker, and defines defaults for fast tests."""
 
 from __future__ import annotations
 

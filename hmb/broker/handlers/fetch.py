@@ -75,7 +75,7 @@ def handle(request: FetchRequest, context: RequestContext) -> FetchResponse:
 
 
 class _Fetch:
-    """One Fetch request. The broker calls `collect` until the response is ready or `max_wait_ms` is over."""
+    """One Fetch request. `long_poll` calls `collect` until the response is ready, or until the wait ends."""
 
     def __init__(self, request: FetchRequest, partitions: Sequence[CachedPartition], context: RequestContext) -> None:
         self._partitions = partitions

@@ -142,7 +142,7 @@ class TlsSocket(ssl.SSLSocket):
 
 
 class TlsFile(io.RawIOBase):
-    """A file that contains the decrypted bytes of a client. `count` is the number of bytes read so far."""
+    """A file object that reads and decrypts the bytes of a client. `count` is the number of bytes read so far."""
 
     def __init__(self, sock: TlsSocket, idle: float) -> None:
         self._socket = sock

@@ -28,10 +28,11 @@ class StoredBatches:
     aborted: Sequence[range] = ()  # the offsets of batches that belong to aborted transactions
 
     def part(self, acquired: Sequence[Run]) -> FileRegion:
-        """Return the region of the file with the batches in which a share group member has acquired records.
+        """Return the region of the file that contains the acquired records.
 
-        `acquired` contains the offset ranges of these records, in ascending order. The region can contain other
-        records, because it consists of whole batches.
+        `acquired` contains the offset ranges that a member of a share group has acquired, in ascending order. The
+        region can also contain other records. It consists of whole batches, from the batch of the first acquired record
+        to the batch of the last acquired record.
         """
         first, last = acquired[0].first, acquired[-1].last
         begin = next(number for number, batch in enumerate(self.offsets) if batch.stop > first)

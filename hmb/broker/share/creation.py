@@ -26,7 +26,7 @@ from hmb.storage.log import Log
 def share_group_requests(
     topics: Topics, configs: DynamicConfig, groups: GroupCoordinator, clock: BrokerClock
 ) -> ShareGroupRequests:
-    """Return an object for share group requests. Create its share coordinator and share-partition table."""
+    """Create the handler of share group requests, its share coordinator and its table of share-partitions."""
 
     def first_offset(log: Log, reset: str) -> int:
         """Return the offset at which a group begins to read a log. `reset` is the group's `share.auto.offset.reset`."""

@@ -24,7 +24,7 @@ from hmb.protocol.topics import PartitionId
 
 
 class StatePartition(Protocol):
-    """One partition in a request: the partition's number and, in some APIs, other fields."""
+    """The entry of one partition in a request: the partition's number and, in some APIs, other fields."""
 
     partition: int
 

@@ -11,8 +11,8 @@ An administrator creates *subscriptions*. A subscription contains the names of m
 conditions that select clients. The broker stores a subscription as settings of the resource type
 CLIENT_METRICS.
 
-A client must send the metrics of all subscriptions that select the client. The shortest interval applies. The
-broker gives the combination of metrics and interval a number, the *subscription id*.
+A client must send the metrics of all subscriptions that select the client. The shortest of their intervals applies.
+The broker gives the combination of metrics and interval a number, the *subscription id*.
 
 In this example, a new client sends the instance id 0. Later, the administrator changes a subscription, so the
 client must ask again:

@@ -1,4 +1,4 @@
-"""Client instances. Each start of a client that sends metrics creates a new client instance.
+"""Client instances. A client instance is one run of a client that sends metrics.
 
 A client instance may push its metrics once in each interval. Two pushes may come earlier. One is the first push
 after a GetTelemetrySubscriptions request, because a client multiplies its first interval by a random factor. The
@@ -80,7 +80,7 @@ class ClientTelemetry:
         self._instances: OrderedDict[UUID, ClientInstance] = OrderedDict()  # the last used instance is at the end
 
     def subscribe(self, instance_id: UUID, client: TelemetryClient, now: int) -> tuple[UUID, RequestedMetrics]:
-        """Return a client's instance id, the metrics that the client must send, and the sending interval.
+        """Return a client's instance id, the metrics that the client must send, and the push interval.
 
         If `instance_id` is zero, the client is new, and the method chooses an id. Raises THROTTLING_QUOTA_EXCEEDED if
         the client asks too early.

@@ -236,8 +236,8 @@ class Topics:
             made = iter(self._logs.create_all(logs) if new else ())
         except OSError as error:
             self._logs.reserve.use(error)
-            # With the topic's own id instead of a random id, a restart after a crash would also delete the partitions
-            # that the topic had before.
+            # To delete the new partitions, the broker renames their directories. Each new name contains a random id.
+            # With the topic id instead, a start after a crash would also delete the older partitions of the topic.
             names = dict.fromkeys((each.name for each in logs), uuid.uuid4())
             with contextlib.suppress(OSError):  # If this fails, the next start of the broker deletes the partitions.
                 left = self._logs.delete(names).left

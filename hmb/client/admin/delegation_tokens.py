@@ -1,7 +1,7 @@
 """Contains the methods of `Admin` that create, renew, expire and list delegation tokens (KIP-48).
 
-The module `hmb.broker.security.tokens.delegation` explains delegation tokens. The admin client must
-authenticate with SASL or a TLS certificate. To log in with a token, a client uses this setting:
+The module `hmb.broker.security.tokens.delegation` explains delegation tokens. The `Admin` object must log in with SASL,
+or use a TLS certificate. To log in with a token, a client uses this setting:
     sasl.jaas.config=org.apache.kafka.common.security.scram.ScramLoginModule required
         username="TOKEN_ID" password="HMAC" tokenauth="true";
 """
@@ -85,7 +85,7 @@ def expire_token(brokers: Brokers, hmac: str, period_ms: int = -1) -> int:
 def list_tokens(brokers: Brokers, owners: Iterable[str] | None = None) -> list[DelegationToken]:
     """Return the tokens of `owners`, or of all owners if `owners` is None.
 
-    The result contains only the tokens that the user of this admin is allowed to see.
+    The result contains only the tokens that the user of this `Admin` object is allowed to see.
     """
     kind = DescribeDelegationTokenRequest.DescribeDelegationTokenOwner
     wanted = None if owners is None else [kind(**_parts(each)) for each in owners]

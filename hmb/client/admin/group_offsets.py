@@ -67,7 +67,7 @@ def alter_group_offsets(
 ) -> dict[TopicPartition, KafkaError | None]:
     """Set committed offsets of a group. Return a dict: partition -> error, or None if the offset was set.
 
-    If the group has members, each partition gets the error UNKNOWN_MEMBER_ID. The method needs Kafka 0.8.2.
+    If the group has members, each partition gets the error UNKNOWN_MEMBER_ID. Needs Kafka 0.8.2.
     """
     new = {partition: with_metadata(offset) for partition, offset in by_partition("offsets", offsets, "5").items()}
 
@@ -88,9 +88,9 @@ def alter_group_offsets(
 def delete_group_offsets(
     brokers: Brokers, group: str, partitions: Iterable[TopicPartition]
 ) -> dict[TopicPartition, KafkaError | None]:
-    """Delete committed offsets of a group. The result contains None for each partition whose offset was deleted.
+    """Delete committed offsets of a group. Return a dict: partition -> error, or None if the offset was deleted.
 
-    If a member of the group reads the topic, the partition's error is GROUP_SUBSCRIBED_TO_TOPIC. Needs Kafka 2.4.
+    If a member of the group reads the topic, the partition gets the error GROUP_SUBSCRIBED_TO_TOPIC. Needs Kafka 2.4.
     """
     request = OffsetDeleteRequest(group_id=group)
     partition = OffsetDeleteRequest.OffsetDeleteRequestTopic.OffsetDeleteRequestPartition

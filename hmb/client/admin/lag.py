@@ -196,9 +196,9 @@ def _next_records(
     Return the partitions in which the search must continue, and the offsets at which it continues. The caller
     repeats the call until the result is empty.
 
-    These calls come to an end. Each call sends one Fetch request, and the broker always
-    returns data of the first partition if this partition has data. The search in this partition therefore ends, or
-    continues at a higher offset.
+    Each call makes progress, so the result is empty in the end. A call sends one Fetch request. If the first
+    partition of the request has data, the broker always returns some of the data. The search in this partition
+    therefore ends, or continues at a higher offset.
     """
     asked = list(islice(wanted.items(), AT_ONCE))
     fetched = consumer.multifetch(PartitionFetch(*it, offset, FETCH_BYTES) for it, offset in asked)

@@ -383,7 +383,7 @@ class Consumer:
                 self._group.subscribe(names, created=names - before if self._until is None else ())
             if self._group is None and self._until is None:
                 # A metadata response can lack a topic that exists. When a later response contains the topic again, its
-                # partitions seem new. But each of them already has a position, and must not restart at "earliest".
+                # partitions seem new. But the consumer has a position in each, and must not restart at "earliest".
                 self._reader.add({it: "earliest" for it in new if it not in self._reader.positions})
             if self._discovery.is_by_pattern:
                 self._reader.remove_deleted()

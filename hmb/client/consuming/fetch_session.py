@@ -158,8 +158,8 @@ class FetchSessionHandler:
         ):
             epoch = INITIAL_SESSION_EPOCH
         self._known, self._uses_ids = wanted, uses_ids
-        # `_epoch` is the epoch of the next request. If this request fails, the next request must start a new session
-        # with all wanted partitions. If the response continues the session, the method `completed` sets the next epoch.
+        # If the request that this method returns fails, the request after it must be a full fetch. Its epoch (`_epoch`)
+        # is therefore INITIAL_SESSION_EPOCH, until the method `completed` replaces this value.
         self._sent_epoch, self._epoch = epoch, INITIAL_SESSION_EPOCH
         if epoch <= INITIAL_SESSION_EPOCH:
             return FetchRequestData(self._id, epoch, wanted, {})

@@ -94,10 +94,10 @@ class FetchInFlight:
     names: dict[UUID, str]  # the name of each topic id, because newer responses contain only ids
 
     def unchanged_positions(self, response: FetchResponse) -> Iterator[tuple[Position, PartitionData]]:
-        """Yield each position whose fetched records the consumer can still use, with the partition's data.
+        """Yield each position that has not changed since the request was sent, with its partition's data.
 
         The method skips a position if the application has moved the position, or paused or removed the partition, while
-        the request was in flight.
+        the request was in flight. The consumer must then ignore the fetched records.
 
         If a partition has no error, the method always stores the partition's high watermark and last stable offset in
         the position, even if it skips the position. The next response of a fetch session may omit these two offsets,

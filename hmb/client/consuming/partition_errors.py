@@ -112,7 +112,8 @@ class PartitionErrors:
     def message_was_cut(self, position: Position) -> None:
         """Double `position.max_bytes`, because a message did not fit into the response.
 
-        A Fetch request asks for `max_bytes` bytes. Raises KafkaError if `max_bytes` has reached MAX_RESPONSE_SIZE.
+        The next Fetch request then asks for twice as many bytes of this partition. Raises KafkaError if `max_bytes` has
+        already reached MAX_RESPONSE_SIZE.
         """
         if position.max_bytes >= MAX_RESPONSE_SIZE:
             what = f"{position.partition}: the message at {position.fetch_offset} is too large"

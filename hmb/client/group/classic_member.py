@@ -68,8 +68,8 @@ LOGGER = logging.getLogger(__name__)
 REMOVED_FROM_GROUP = frozenset({ErrorCode.UNKNOWN_MEMBER_ID, ErrorCode.ILLEGAL_GENERATION})
 
 
-# In these states, a member sends heartbeats. In JOINING and SYNCING, its waiting request shows the coordinator that the
-# member is alive. ASSIGNING takes only a short time.
+# In these states, a member sends heartbeats. In JOINING and SYNCING, it sends none, because its waiting request shows
+# that the member is alive. In ASSIGNING, it sends none, because this state takes only a short time.
 HEARTBEATING = frozenset(
     {ClassicMemberState.UNJOINED, ClassicMemberState.APPLYING, ClassicMemberState.STABLE}
 )

@@ -102,7 +102,7 @@ class GroupMember(Protocol):
         """Return the next call of the rebalance listener, or None if no call is necessary now."""
 
     def last_call(self) -> ListenerCall | None:
-        """Return the call of the rebalance listener that a consumer makes when it closes.
+        """Return the call of the rebalance listener that is necessary when the consumer closes.
 
         Return None if the member owns no partition.
         """

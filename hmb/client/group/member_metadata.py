@@ -60,8 +60,8 @@ def subscriptions(
 ) -> list[JoinProtocol]:
     """Encode one subscription for each assignor.
 
-    In the generation with the number `generation`, the member received the partitions in `previous`. It now owns
-    the partitions in `owned`. An eager member gives up all partitions before it joins, so `owned` is empty.
+    In the generation with the number `generation`, the member received the partitions in `previous`. The member now
+    owns the partitions in `owned`. An eager member gives up all partitions before it joins, so its `owned` is empty.
     """
     return [
         JoinProtocol(
@@ -89,7 +89,7 @@ def _user_data(assignor: str, previous: Owned, generation: int) -> bytes | None:
 def subscribed_member(assignor: str, member: JoinedMember) -> SubscribedMember:
     """Decode a member's subscription. Raises ProtocolError if the bytes are not a subscription.
 
-    If `assignor` is "sticky", the member's partitions are in the field `user_data`.
+    If `assignor` is "sticky", the field `user_data` contains the member's partitions and generation.
     """
     sent, version = ConsumerProtocolSubscription.parse(member.metadata)
     owned = _partitions(sent.owned_partitions)

@@ -75,12 +75,13 @@ class GroupMembership:
     ) -> None:
         self._cluster, self._settings, self._listener = cluster, settings, listener
         # A thread must hold this condition's lock to change `_member` or `_is_closing`. A thread that holds this lock
-        # takes no other lock of HMB.
+        # must not take another lock of HMB.
         self._changed = threading.Condition()
         self._member = member
         self._is_closing = False
         self._is_calling = False  # whether a call of the rebalance listener is in progress
-        # Commits use another connection, because a request on this connection can wait for minutes.
+        # Only the membership thread sends requests on this connection, because a request here can wait for minutes.
+        # Commits use another connection.
         self._coordinator = CoordinatorConnection(cluster, CoordinatorType.GROUP, settings.group_id)
         self.offsets = CommittedOffsets(cluster, settings, self._committing_member, self._commit_refused)
         self._thread: threading.Thread | None = None

@@ -24,9 +24,9 @@ These words have a special meaning in this package:
 - A batch is *completed* when its result is final. Either the broker has written the batch, or the producer has
   *given it up*: the producer reports an error, and does not send the batch again.
 
-Kafka's code uses other words. A batch that gets no more records is *closed for record appends*, and a batch
-with a final result is *done*. A partition is *muted* while its batches must wait. A broker is *ready* when it
-may receive a batch. The sender *drains* the queues.
+Kafka's code uses other words. A sealed batch is *closed for record appends*, and a completed batch is *done*. A
+partition is *muted* while none of its batches may be sent. A broker is *ready* when a batch for this broker is due. The
+sender *drains* due batches from their queues.
 
 Read the modules in this order. A record passes through the modules in the same order:
 1. `producer`: the public class `Producer`.

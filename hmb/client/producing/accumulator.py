@@ -60,7 +60,7 @@ class Accumulator:
         self._batch_size, self._linger = batch_size, linger
         self.counters = Counters()
         # `_lock` guards all changes of the fields below and of batches that still receive records. A thread that holds
-        # `_lock` can then take the lock of `Counters` or of a `BatchResult`.
+        # `_lock` may also take the lock of `Counters` or of a `BatchResult`.
         #
         # `used`, `check_open` and `finished` read fields without `_lock`. A slightly outdated `used` does no harm. A
         # closed producer stays closed and gets no new batches, so `check_open` and `finished` are also safe.
@@ -149,7 +149,7 @@ class Accumulator:
     ) -> None:
         """Add records that have only a value: no key, no headers, no timestamp of their own.
 
-        `number` is the index of `values[0]` in the `send_many` call. The method adds the results to the list `slices`.
+        All records get the timestamp `timestamp`. `number` and `slices` have the same meaning as in `append_rows`.
         """
         ends = list(accumulate([ESTIMATED_OVERHEAD + len(value) for value in values]))
         done = taken = 0
@@ -331,7 +331,7 @@ class Accumulator:
         batch.result.send_now = self._seal_now
         # The next four lines must run together, so that `_batches` counts only batches in a queue. Ctrl-C cannot
         # interrupt the lines: Python handles Ctrl-C only when a function begins, a loop repeats, or a call returns. The
-        # only call comes last.
+        # only call (`append`) is in the last line.
         queue.open = batch
         queue.sender_queues.queues[queue] = None
         self._batches += 1

@@ -20,7 +20,7 @@ sends the batches. After an error, the partition may have a new leader. The send
 queue back to the router.
 
 The accumulator's lock guards each field of a queue that application threads also use, for example the list of
-batches. Only the queue's owner thread uses the number of batches in flight, so this field needs no lock.
+batches. Only the owner uses some other fields, for example the number of batches in flight. They need no lock.
 
 Source: Kafka's `ProducerBatch`, and the queues in `RecordAccumulator`.
 """
@@ -53,8 +53,8 @@ class SenderQueues:
     """The queues from which one sender thread takes batches. The accumulator's lock guards all fields."""
 
     changed: threading.Condition  # the sender thread waits on this condition, which uses the accumulator's lock
-    # This dict contains the queues with batches for one sender thread. The queue that was added first comes first. Only
-    # the keys are used.
+    # The queues of this sender thread that contain batches. The queue that was added first comes first. Only the keys
+    # of this dict are used.
     queues: dict[PartitionQueue, None] = field(default_factory=dict)
     wakes_at: float = -math.inf  # the time (time.monotonic()) at which the sender thread wakes; -inf while it runs
 
@@ -125,8 +125,7 @@ class ProducerBatch:
     field in another thread.
 
     A thread may read `completed` without the lock, but the value can become True directly afterwards. So
-    `Accumulator.done` and `Accumulator.split` take the lock and read `completed` again before they change the
-    queue.
+    `Accumulator.done` and `Accumulator.split` take the lock and read `completed` again before they change the queue.
     """
 
     queue: PartitionQueue

@@ -1,4 +1,4 @@
-"""Decides what happens to a sent batch: the batch is complete, is split, or is sent again.
+"""Decides what happens to a batch after each attempt: the batch is delivered, given up, split or sent again.
 
 After a *retriable* error, the batch stays in its queue. A retriable error is, for example, a lost connection, or a
 partition that has no leader at the moment. The producer's `LeaderRouter` looks up the leader again after a pause. Then
@@ -50,8 +50,8 @@ class FailedBatch:
 
     batch: ProducerBatch
     error: Exception
-    # This dict maps the index of an invalid record in the batch to the broker's message about the record. The first
-    # index is 0.
+    # This dict maps the index of each invalid record in the batch to the broker's message. The first record has the
+    # index 0.
     record_errors: dict[int, str] = field(default_factory=dict)
     is_from_broker: bool = False  # whether the broker has sent this error for this partition
 
@@ -156,10 +156,7 @@ class BatchCompletion:
         return False
 
     def sendable(self, batches: Iterable[ProducerBatch]) -> list[ProducerBatch]:
-        """Return all `batches` as a list, or an empty list if the transaction must be aborted.
-
-        If the transaction must be aborted, each batch fails: the method completes the batch with an error.
-        """
+        """Return all `batches`. If the transaction must be aborted, give up all of them, and return an empty list."""
         reason = self._guarantee.abort_reason
         if reason is None:
             return list(batches)

@@ -56,7 +56,7 @@ class Outcome(NamedTuple):
     log_append_time: int = NO_TIMESTAMP  # in ms; NO_TIMESTAMP means that the records keep their own timestamps
     error: Exception | None = None
     # If one record is invalid, the broker rejects the whole batch. This dict maps the index of each invalid record to
-    # the broker's message. The first record has the index 0.
+    # the broker's message. The first record of the batch, or of its part, has the index 0.
     record_errors: Mapping[int, str] = {}
 
     def offset_of(self, index: int) -> int:
@@ -86,9 +86,10 @@ class BatchResult:
         # Only a thread that holds `_lock` changes the fields above. There is one exception: the accumulator sets
         # `send_now` without the lock, before any other thread knows this object.
         #
-        # Threads read four fields without `_lock`. `_missing` never changes after 0, and `callbacks_done` never changes
-        # after True. Threads read `_outcomes` only when it is complete. A late call of `send_now` has no effect,
-        # because the batch is then complete.
+        # Threads read four fields without `_lock`. `_missing` does not change after it has become 0, and
+        # `callbacks_done` does not change after it has become True. Threads read `_outcomes` only when it is complete.
+        # `send_now` can become None after a thread has read it. The thread's call then has no effect, because the batch
+        # is complete.
         self._lock = threading.Lock()
         self._changed: threading.Condition | None = None  # uses `_lock`; created when a thread first waits
 
@@ -257,8 +258,8 @@ class Failure(NamedTuple):
     """Records of one `send_many` call that failed together because of one error."""
 
     rows: Sequence[int]  # the indexes of the failed records in the list of values that was passed to `send_many`
-    # If the broker reports records of `rows` as invalid, this is the index of the first of these records. If it reports
-    # none of them, this is `rows[0]`.
+    # One of the indexes in `rows`. If the broker reports records of `rows` as invalid, this is the index of an invalid
+    # record.
     failed_row: int
     error: Exception
     caused_elsewhere: bool = False  # whether the invalid record comes from another call of `send_many`

@@ -50,13 +50,12 @@ rejected it, or the broker's response is lost. There are four cases:
   first later batch that the broker has certainly rejected. The broker also rejects all batches after B. So B
   and the batches after B get new sequence numbers in a new epoch.
 
-  The producer again sends all batches between the failed batch A and the rejected batch B, with their old
+  The broker may have written the batches between A and B. So the producer sends these batches again with their old
   sequence numbers and epoch. The broker drops or rejects each batch that it has already written.
 
-If the producer gives up a batch, later batches that the broker may have written keep their sequence numbers.
-
-For example, the responses to batches 1 and 2 get lost, and the broker rejects batches 3 and 4. The producer
-gives up batch 1. It sends batch 2 again with its old numbers. Batches 3 and 4 get numbers in a new epoch.
+Here is an example of the fourth case. The responses to batches 1 and 2 get lost, and the broker rejects batches 3
+and 4. The producer gives up batch 1. It sends batch 2 again with its old numbers. Batches 3 and 4 get new
+numbers in a new epoch.
 
 If a broker knows no batch of a producer in a partition, it accepts any sequence number. Suppose that the
 producer sends its first two batches together, and the first one is lost. The broker would then accept the
@@ -67,7 +66,7 @@ batches can be in flight. After each change of the epoch, the producer begins wi
 partition with different epochs are never in flight together.
 
 A broker forgets a producer that sends nothing for a day (`producer.id.expiration.ms`). It then accepts any next
-batch, even if an earlier batch is missing. Only in this case can batches be written in the wrong order.
+batch, even if an earlier batch is missing. Batches can be written in the wrong order only in this case.
 
 Suppose that a broker has forgotten a producer, and the producer sends batches A and B together. The broker
 rejects A, because A is too large. But it writes B, because it accepts any sequence number from a forgotten
@@ -229,7 +228,7 @@ def is_of_current_epoch(batch: ProducerBatch) -> bool:
 def release_sequences(batch: ProducerBatch, after: list[ProducerBatch], guarantee: AtLeastOnce) -> None:
     """Free the sequence numbers of `batch`, because the producer gives up this batch.
 
-    The list `after` contains the partition's later batches. The function also frees the
+    The list `after` contains the partition's batches that were sent after `batch`. The function also frees the
     numbers of each batch in `after`, unless the broker may have written this batch.
 
     - If the partition has a newer epoch than `batch`, the newer epoch stays.

@@ -73,8 +73,8 @@ class Producer:
         self._max_request_size = chosen["max_request_size"]
         self._partitioner = partitioner_of(chosen["partitioner"])
         self._key_serializer, self._value_serializer = chosen["key_serializer"], chosen["value_serializer"]
-        # The last attempt to send a batch can begin just before the delivery timeout ends. This attempt can contain two
-        # requests: the first finds the leader, and the second sends the batch.
+        # `flush` and `close` wait longer than the delivery timeout, because the last attempt to send a batch can begin
+        # just before this timeout ends. The attempt can need two requests: one finds the leader, one sends the batch.
         self._close_timeout = chosen["delivery_timeout"] + 2 * chosen["request_timeout"]
         _check_settings(chosen)
         encoding = _encoding(chosen)

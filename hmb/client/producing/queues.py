@@ -8,8 +8,8 @@ batches.
 To choose a partition, the producer selects two partitions at random, and takes the one with the shorter queue.
 If a broker is slow, the queues of its partitions are long, so this broker gets fewer records.
 
-HMB's producer changes the partition after each batch. Kafka's producer changes it after at least `batch.size`
-bytes of records (KIP-794). Both producers prefer partitions with short queues.
+HMB's producer chooses again after each batch. Kafka's producer chooses again after at least `batch.size` bytes
+of records (KIP-794). Both producers prefer partitions with short queues.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ class PartitionQueues:
             return queue
 
     def choose(self, topic: str, partitions: int) -> PartitionQueue:
-        """Choose and return a queue: it receives the topic's next records that have no key.
+        """Choose the queue that receives the topic's next records without a key, and return this queue.
 
         `partitions` is the number of the topic's partitions.
         """

@@ -47,8 +47,8 @@ def check_timestamp(timestamp: int) -> None:
     """Check a timestamp. Raises TypeError if it is not an int, and ValueError if no record can have this time."""
     if not isinstance(timestamp, int):
         raise TypeError(f"a timestamp must be an int (milliseconds since 1970), not {type(timestamp).__name__}")
-    # A batch stores each timestamp as its difference from the first timestamp, in an int64. The first timestamp can be
-    # -1. The timestamp 2^63 - 1 would then give the difference 2^63, which is too large.
+    # A batch stores each timestamp as its difference from the first timestamp, in an int64. If the first timestamp is
+    # -1, the difference of the timestamp 2^63 - 1 would be 2^63, which is too large.
     if not NO_TIMESTAMP <= timestamp < INT64_MAX:
         allowed = "a number of milliseconds since 1970, from 0 to 2^63 - 2, or -1 for no timestamp"
         raise ValueError(f"the timestamp {timestamp} is not allowed; use {allowed}")

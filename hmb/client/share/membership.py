@@ -32,7 +32,7 @@ class ShareMembership:
         self.member_id = str(uuid4())
         self._group_id, self._topics = group_id, sorted(set(topics))
         self._coordinator = CoordinatorConnection(cluster, CoordinatorType.GROUP, group_id)
-        # Its lock guards the fields below. A thread that holds the lock takes no other lock.
+        # The lock of this condition guards the fields below. A thread that holds the lock takes no other lock.
         self._changed = threading.Condition()
         self._assignment: frozenset[PartitionId] | None = None  # None before the member has joined
         self._error: KafkaError | None = None

@@ -109,8 +109,8 @@ class ClassicGroup:
         self.state = ClassicState(group_id, clock)
         self.responses, self.writes, self.event_texts = self.state.responses, self.state.writes, self.state.event_texts
         self._rebalance = Rebalance(self.state, settings.initial_delay)
-        # In a downgrade, a classic group replaces a KIP-848 group, and becomes the successor of the KIP-848 group. A
-        # classic group has no successor, so this field is always None.
+        # In a classic group, this field is always None. Only a KIP-848 group has a successor: the classic group that
+        # replaces it in a downgrade.
         self.successor: Group | None = None
         self._settings = settings
 
@@ -295,8 +295,8 @@ class ClassicGroup:
             for identity, code in zip(leaving, outcomes, strict=True)
             if not code
         ]
-        # A client receives its member id before it joins. So it can also leave a group that has no members (state
-        # Empty). Without members, no rebalance is necessary.
+        # A client receives its member id before it joins. With this id, it can leave even an Empty group, which has no
+        # members. An Empty group needs no rebalance.
         if gone and self.state.current is not GroupState.EMPTY:
             self._rebalance.start(", ".join(gone), now)
         return outcomes

@@ -106,8 +106,7 @@ class Rebalance:
     def _on_join_deadline(self, now: int) -> None:
         """Handle the end of a wait for JoinGroup requests: wait again, or start the next generation.
 
-        If a member has joined during the initial delay, and the rebalance timeout is not over, the group waits again.
-        Otherwise:
+        If a member has joined during the initial delay and the rebalance timeout is not over, wait again. Otherwise:
 
         1. Remove the dynamic members that have not joined in time. Static members, which have an instance id, stay.
         2. If only static members are left and none of them has joined, wait for them until a new deadline. If not,

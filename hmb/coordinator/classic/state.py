@@ -36,7 +36,7 @@ class ClassicState:
       `TRANSITIONS` (states.py). `restore` and `continue_as_stable` do not use this table.
     - `protocol` is the protocol of the current generation. It is None before the first generation, and in a
       generation without members.
-    - `pending` contains the member ids that the group has sent to clients, and that no client has used yet.
+    - `pending` contains the member ids that the group has sent to clients, and with which no client has joined yet.
     """
 
     def __init__(self, group_id: str, clock: Callable[[], int]) -> None:
@@ -63,7 +63,7 @@ class ClassicState:
         self.protocol_type, self.protocol = value.protocol_type or None, value.protocol
 
     def continue_as_stable(self, members: ClassicMembers, generation: int) -> None:
-        """Replace a KIP-848 group (a downgrade): take over its members. The state becomes Stable."""
+        """Take over the members of a KIP-848 group that this group replaces (a downgrade), and become Stable."""
         self.members, self.generation = members, generation
         self.current = GroupState.STABLE
         self.protocol_type, self.protocol = CONSUMER, members.select_protocol()

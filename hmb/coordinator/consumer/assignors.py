@@ -144,8 +144,8 @@ class _Balance:
         self._partitions = partitions
 
     def targets(self) -> Targets:
-        # A topic with few readers comes first, because only its readers can own its partitions. After that, each
-        # partition of a topic with many readers goes to the reader that owns the fewest partitions.
+        # Topics with few readers come first, because only these few members can own their partitions. The partitions of
+        # topics with many readers come later, and can then go to the readers that own the fewest partitions.
         in_order = sorted(self._readers, key=lambda topic: (len(self._readers[topic]), topic))
         for topic in in_order:
             self._give_away(topic)

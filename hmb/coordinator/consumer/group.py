@@ -13,7 +13,7 @@ The group handles a heartbeat in three parts:
 
 For example, the group epoch and the assignment epoch are 3, and member A reads both partitions of topic "weather".
 Member B joins, so the group epoch becomes 4. It is now greater than the assignment epoch, so the assignor computes
-a new target. The assignment epoch then becomes 4.
+a new target: partition 0 for A and partition 1 for B. The assignment epoch then becomes 4.
 
 The group is a state machine that uses no threads or disks (`hmb/coordinator/group.py`). It only collects its
 records in the list `writes`. The broker stores these records on disk, and then sends the response to the

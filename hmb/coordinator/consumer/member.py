@@ -129,8 +129,8 @@ class ConsumerMember:
 
         - 0: the member joins the group
         - the member's current epoch
-        - the member's previous epoch, if all partitions in the set `owned` are assigned to the member. A member
-          sends its previous epoch if it has missed the response with the current epoch.
+        - the member's previous epoch, if `owned` is not None and all partitions in `owned` are assigned to the
+          member. A member sends its previous epoch if it has missed the response with the current epoch.
 
         Raises FENCED_MEMBER_EPOCH for any other epoch.
         """
@@ -228,8 +228,8 @@ class ConsumerMember:
     def _without_unread(self, target: MemberTarget, owned: frozenset[PartitionId] | None) -> ConsumerMember:
         """Return the member without the assigned partitions of topics that the member no longer reads.
 
-        The heartbeat has changed the member's subscription. The target assignment may be older than this change, so it
-        may still contain these partitions.
+        The current request has changed the member's subscription. The target assignment may be older than this change,
+        so it may still contain these partitions.
         """
         unread = {each: epoch for each, epoch in self.assigned.items() if each.topic_id not in target.read}
         if not unread:

@@ -25,8 +25,7 @@ from hmb.protocol.errors import ErrorCode, KafkaError
 
 MAX_MEMORY = 1 << 20  # bytes that one compiled expression can use
 
-# HMB checks regular expressions with the library RE2, and Kafka uses RE2/J. The two libraries use different messages
-# for the same error. This table maps messages of RE2 to messages of RE2/J.
+# Maps the reason in an error message of RE2 to the reason that RE2/J reports for the same error.
 KAFKAS_REASONS = {
     "missing )": "missing closing )",
     "unexpected )": "missing closing )",

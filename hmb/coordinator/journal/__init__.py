@@ -7,7 +7,7 @@ A coordinator writes each change that must survive a restart to its journal, a t
     __share_group_state    the states of share-partitions         the name of a share-partition
 
 Each entry of a journal has an id, for example a group id. The hash of the id selects the partition of the journal
-that contains the entry. HMB and Kafka use the same hash, so each of them finds the entries of the other broker.
+that contains the entry. HMB and Kafka use the same hash, so each of them finds the entries that the other has written.
 
 A disk can sync about a thousand times a second, so one sync for each committed offset would be slow. Commits
 that arrive at the same time therefore usually share one batch and one sync. This technique is called *group

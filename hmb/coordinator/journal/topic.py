@@ -48,9 +48,7 @@ class JournalPartitions:
 
     def __init__(self, topic: JournaledTopic) -> None:
         self._topic = topic
-        # A thread holds `_lock` while it replaces the partitions of a topic that was deleted or created again. A thread
-        # that holds `_lock` takes no other lock.
-        self._lock = threading.Lock()
+        self._lock = threading.Lock()  # A thread that holds `_lock` takes no other lock.
         self._take(topic.logs(), LoadingState.LOADING)
 
     def __iter__(self) -> Iterator[tuple[int, JournalPartition]]:

@@ -90,7 +90,7 @@ class Journal:
         return self._partitions.existing(number).log.log_end_offset
 
     def check_coordinates(self, id: str) -> None:
-        """Check that the broker coordinates `id`, such as a group id: the id's journal partition is loaded.
+        """Check that the broker coordinates `id` (for example, a group id): the journal partition of `id` is loaded.
 
         Raises NOT_COORDINATOR, COORDINATOR_LOAD_IN_PROGRESS.
         """

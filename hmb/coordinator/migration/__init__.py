@@ -71,8 +71,8 @@ group. The setting `group.consumer.migration.policy` does not affect these joins
 The setting `group.consumer.migration.policy` does not apply to a group without members. The first member that
 joins determines the group's protocol.
 
-Every member of a KIP-848 group has the same types of records. For a member with the classic protocol, the field
-`classic_member_metadata` contains the session timeout and assignors (consumer/classic_metadata.py).
+Every member of a KIP-848 group has the same types of records. If a member uses the classic protocol, the field
+`classic_member_metadata` of its record contains its session timeout and assignors (consumer/classic_metadata.py).
 
 An upgrade or a downgrade replaces a group by a new group. One write stores the records of the new group, and
 tombstones that delete the records of the old group. If this write fails, the old records are still on disk, so the

@@ -21,8 +21,8 @@ within its rebalance timeout (the join deadline). The coordinator asks for this 
 4. The group needs a new target assignment, and all members of the group use the classic protocol. In this
    case, only a JoinGroup request can start the computation of the target assignment.
 
-For example, a member with a cooperative assignor owns partitions 0 and 1 in epoch 7. The target assignment for
-epoch 8 contains only partition 0. Each line shows a request and its response. The generation is the member's epoch:
+For example, a member with a cooperative assignor owns partitions 0 and 1 in epoch 7. The member's target assignment
+for epoch 8 contains only partition 0. Each line shows a request and its response:
     Heartbeat, generation 7         REBALANCE_IN_PROGRESS: the target has changed
     JoinGroup, owns {0, 1}          generation 7: the member must give up partition 1 first
     SyncGroup, generation 7         the assignment {0}

@@ -62,8 +62,7 @@ class ModernGroup(ABC, Generic[StateT, SettingsT]):
         self.responses: list[tuple[Any, Any]] = []  # only responses to requests of the classic protocol (migration/)
         self.writes, self.event_texts = self.state.writes, self.state.event_texts
         self.is_unloaded = False
-        # In a downgrade, a classic group replaces a KIP-848 group. Only then, this field contains a group: the new
-        # classic group.
+        # The classic group that replaces this group in a downgrade, or None. Only a KIP-848 group can have a successor.
         self.successor: Group | None = None
         self._settings = settings
         self._topics = topics
@@ -94,7 +93,7 @@ class ModernGroup(ABC, Generic[StateT, SettingsT]):
 
     @abstractmethod
     def reads(self, topic: str) -> bool:
-        """Return whether a member reads the topic from committed offsets. A share group always returns False."""
+        """Return whether a member reads the topic. A share group returns False: it has no committed offsets."""
 
     def check_fetch(self, member_id: str | None, epoch: int) -> None:
         """Check that the sender of an OffsetFetch request is allowed to read the group's committed offsets.

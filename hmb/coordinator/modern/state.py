@@ -60,7 +60,8 @@ TargetT = TypeVar("TargetT")  # the type of a member's target: partitions, or th
 class RecordTypes(NamedTuple, Generic[MemberT, TargetT]):
     """The record types of one kind of group, and functions that convert members to records and back.
 
-    - `keys` maps the number of each record type to a class, for example 3 to `ConsumerGroupMetadataKey`.
+    - `keys` maps the number of each record type to the class of its keys, for example 3 to
+      `ConsumerGroupMetadataKey`.
     - `with_metadata` and `with_current` return a copy of a member with the data of a record. The second
       argument is the record's value.
     - `target_value` converts a target to the value of a record, and `target_of` converts this value back. A

@@ -69,9 +69,9 @@ class RecordedSteps:
         self._records += records
 
     def replace(self, tombstones: Sequence[KeyAndValue]) -> None:
-        """Delete the stored records of the classic group that this group replaces.
+        """Let the next write delete the stored records of the classic group that this group replaces.
 
-        Each write of this group begins with `tombstones`, until one of these writes succeeds.
+        Each write of this group begins with `tombstones`, until one write succeeds.
         """
         self._replaced = tombstones
 
@@ -90,7 +90,7 @@ class RecordedSteps:
         return self._stored.keys() | {key for key, _ in self._replaced}
 
     def replay(self, key: Key, value: Any) -> None:
-        """Store one record that the journal contained when the broker started.
+        """Add a record that the journal contained when the broker started.
 
         `replay` does not change the members or the epochs of the group. The caller must restore the members and the
         epochs from the record.

@@ -8,8 +8,8 @@ separately:
 - If the topic has fewer partitions than readers, each reader gets one partition. Several readers then share a
   partition.
 
-For example, topic "orders" has 2 partitions, and four members read it. A and C read partition 0. B and D read
-partition 1. When C and D leave, A keeps partition 0 and B keeps partition 1.
+For example, topic "orders" has 2 partitions, and the members A, B, C and D read it. A and C read partition 0. B and
+D read partition 1. When C and D leave, A reads partition 0, and B reads partition 1.
 
 In a share group, a member can read a new partition at once, even if another member still reads this partition.
 So it costs little to move a partition, and the assignor does not try to keep earlier assignments.

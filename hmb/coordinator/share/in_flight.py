@@ -216,7 +216,7 @@ class InFlightRecords:
             self.archive(gap_start, first - 1)
 
     def archive(self, first: int, last: int) -> None:
-        """Mark the offsets from `first` to `last` (both included) as Archived: the group skips these offsets.
+        """Mark the offsets from `first` to `last` (inclusive) as Archived: the group skips these offsets.
 
         Either the log has no records at these offsets, or the records belong to an aborted transaction.
         """
@@ -262,7 +262,7 @@ class InFlightRecords:
     def release(self, member: str, limit: int) -> None:
         """Release all records of a member whose share session ends.
 
-        A record with `limit` deliveries becomes Archived (not delivered again).
+        A record with `limit` or more deliveries becomes Archived instead (not delivered again).
         """
         for run in [run for run in self._runs if run.member == member]:
             self._store_changes(run.first, run.last, partial(_released, event=_E.RELEASE, limit=limit))
@@ -271,7 +271,7 @@ class InFlightRecords:
     def time_out(self, now: int, limit: int) -> None:
         """Release each record whose acquisition lock has timed out.
 
-        A record with `limit` deliveries becomes Archived (not delivered again).
+        A record with `limit` or more deliveries becomes Archived instead (not delivered again).
         """
         for run in [run for run in self._runs if run.member and run.deadline <= now]:
             self._store_changes(run.first, run.last, partial(_released, event=_E.TIME_OUT, limit=limit))

@@ -85,8 +85,8 @@ class SharePartition:
     - `due` is the time (ms) at which the timer calls `wake`, or None if no call is planned. No acquisition lock
       times out before `due`.
 
-    An acknowledgement ends the acquisition lock of a record, but does not change `due`. If no lock has timed
-    out when the timer calls `wake`, `wake` changes no record.
+    An acknowledgement can end the acquisition lock of a record, but it does not change `due`. If no lock has
+    timed out when the timer calls `wake`, `wake` changes no record.
     """
 
     def __init__(
@@ -225,8 +225,9 @@ class SharePartitions:
         self._first_offset = first_offset
         self._timer = timer
         self._clock = clock
-        # With `_lock`, two threads never load the same partition. A thread that holds `_lock` also takes the share
-        # coordinator's lock, and can wait for a write to disk.
+        # A thread holds `_lock` while it loads or discards a share-partition, so two threads never load the same
+        # share-partition at the same time. During a load, the thread also takes the share coordinator's lock. If the
+        # group has never read the partition, the thread waits until the group's start offset is on disk.
         self._lock = threading.Lock()
         self._partitions: dict[SharePartitionId, SharePartition] = {}
 
@@ -244,8 +245,8 @@ class SharePartitions:
     def _load(self, id: SharePartitionId, log: Log) -> SharePartition:
         state = self._coordinator.read(id, log.leader_epoch)
         if state.start_offset == NO_START_OFFSET:
-            # Store the start offset at once. After a restart, the setting `latest` would mean a later end of the log,
-            # and the group would skip records.
+            # Store the start offset at once. Otherwise, the setting `latest` would mean a later end of the log after a
+            # restart, and the group would skip records.
             start = self._first_offset(log, self._settings(id.group_id).offset_reset)
             update = Update(start, 0, ())
             self._coordinator.finish(id, self._coordinator.begin_write(id, state.state_epoch, log.leader_epoch, update))

@@ -21,9 +21,9 @@ The topic with the lines has 2 partitions, so the application has the tasks 0_0,
 application runs with two threads, and the broker assigns two tasks to each thread. If one thread stops, the
 other thread gets all four tasks.
 
-For a word-count application, the broker creates two internal topics with 2 partitions each. The application's first
-part writes the words to the *repartition topic*, so that all records of one word are in the same partition. The
-second part counts these words. It stores its counts in the *changelog topic*, from which it can restore them.
+For this word count, the broker creates two internal topics with 2 partitions each. Subtopology "0" writes the words
+to the *repartition topic*, so that all records of one word are in the same partition. Subtopology "1" counts these
+words. It stores its counts in the *changelog topic*, from which it can restore them.
 
 Read the modules of this folder in this order:
 - `tasks`       a task, and the tasks of a member

@@ -107,7 +107,7 @@ class StickyAssignor:
         """Return the new target tasks of each member.
 
         Each task in `stateful` gets `replicas` standby copies. The active task and its standby copies must be in
-        different processes. So with 3 processes, a task gets at most 2 standby copies.
+        different processes. So with 3 processes, a task gets at most 2 standby copies, even if `replicas` is greater.
         """
         copied = list(stateful) if replicas else []
         self._active_quota = _Quota(len(tasks), len(self._owners))
@@ -167,7 +167,7 @@ class StickyAssignor:
         1. the previous active owner
         2. the least loaded of the previous standby owners
 
-        It returns the first member that owns fewer tasks than `_quota.limit`, the maximum for one member. The
+        The result is the first member that owns fewer tasks than `_quota.limit`, the maximum for one member. The
         method ignores each owner whose process already has the task in the new assignment.
         """
         before = [self._was_active[task]] if task in self._was_active else []

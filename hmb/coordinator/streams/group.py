@@ -6,15 +6,16 @@ four parts:
    and their topics.
 2. The group checks whether the topics exist (topics.py). If a topic is missing, the members get no tasks, and the
    response contains a status with the reason.
-3. If necessary, the assignor computes a *target*: the tasks that each member must get (assignor.py).
-4. The member takes one step towards its target. For example, the member gives up a task (member.py).
+3. If necessary, the assignor computes a *target assignment*: the tasks that each member must get (assignor.py).
+4. The member takes one step towards its target tasks. For example, the member gives up a task (member.py).
 
 The *group epoch* increases by 1 when a member, a topic, a setting or the topology changes. The *assignment epoch*
 is the group epoch of the newest target assignment. If the group epoch is 5 and the assignment epoch is 4, the group
 needs a new target assignment.
 
-When a member joins an empty group, the group waits for more members (`group.streams.initial.rebalance.delay.ms`).
-The minimum time between two target assignments is `group.streams.assignment.interval.ms`.
+When a member joins an empty group, the group waits for more members before it computes a target assignment
+(`group.streams.initial.rebalance.delay.ms`). The minimum time between two target assignments is
+`group.streams.assignment.interval.ms`.
 
 For example, a Kafka Streams application counts words. When it starts, its threads join an empty group. The application
 needs an internal topic to redistribute the words by key (a repartition topic). This topic does not exist yet. So the

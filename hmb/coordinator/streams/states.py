@@ -43,7 +43,7 @@ class StreamsMemberState(LabeledEnum):
 
 
 class StreamsMemberEvent(Enum):
-    """The reason for a member's next state: how the member's tasks differ from its target tasks."""
+    """The result of a member's step towards its target tasks. The result determines the member's next state."""
 
     MUST_REVOKE = "the member owns tasks that it must give up"
     MUST_WAIT = "other members own tasks of the target"

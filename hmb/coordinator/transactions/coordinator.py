@@ -1,7 +1,7 @@
 """Handles requests of transactional producers, and stores the state of each transactional id.
 
-For each transactional id, the coordinator stores the state of the producer and of its transaction. The module
-transactional_id.py computes a new state, and this module stores it in three steps:
+For each transactional id, the coordinator stores a `Transaction`: the state of the producer and of its transaction.
+The module transactional_id.py computes a new state, and this module stores it in three steps:
 1. The thread that handles the request takes the lock of the transactional id and computes the new state. It adds a
    record with this state to the journal's queue.
 2. The thread releases the lock, and waits until the record is on disk.
@@ -17,8 +17,8 @@ A transaction ends in three steps:
 2. The broker writes a marker into each partition of the transaction.
 3. The broker stores the completion.
 
-The thread that handles an EndTxn request tries to write the markers and complete the transaction before it sends
-the response. So consumers can usually see the result when the producer receives the response. If a write fails, the
+The thread that handles an EndTxn request tries to write the markers and the completion before it sends the response. So
+consumers can usually see the result when the producer receives the response. If one of these writes fails, the
 housekeeper thread completes the transaction later. After a crash, the broker does this at its next start.
 
 A record of a transaction must not be appended after the marker that ends the transaction. Such a record would
@@ -367,14 +367,14 @@ class TransactionCoordinator:
     # -- admin requests
 
     def describe(self, transactional_id: str) -> Transaction:
-        """Return the stored value of a transactional id.
+        """Return the stored `Transaction` of a transactional id.
 
         Raises INVALID_REQUEST, TRANSACTIONAL_ID_NOT_FOUND, NOT_COORDINATOR, COORDINATOR_LOAD_IN_PROGRESS.
         """
         return self._table.find(transactional_id, ErrorCode.TRANSACTIONAL_ID_NOT_FOUND).transaction
 
     def list(self) -> list[Transaction]:
-        """Return the stored value of each transactional id. Raises COORDINATOR_LOAD_IN_PROGRESS."""
+        """Return the stored `Transaction` of each transactional id. Raises COORDINATOR_LOAD_IN_PROGRESS."""
         if not self.loaded.is_set():
             raise KafkaError(ErrorCode.COORDINATOR_LOAD_IN_PROGRESS, f"{TRANSACTIONS_TOPIC} is being read")
         return [entry.transaction for entry in self._table.all()]

@@ -30,7 +30,7 @@ class TransactionEntry:
     #
     # A thread that holds this lock can append records to a log. An append usually does not wait for the disk. It waits
     # if `flush.messages` requires a sync, or if the log starts a new segment. It also waits if too many files are open:
-    # the broker must first close a file, and sync its unsynced bytes.
+    # the broker must then close a file, and first sync the file's unsynced bytes.
     lock: threading.Lock = field(default_factory=threading.Lock)
     transition_ended: threading.Condition = field(init=False)  # wakes the threads that wait for the end of a transition
 
@@ -38,7 +38,7 @@ class TransactionEntry:
         self.transition_ended = threading.Condition(self.lock)
 
     def set_transition_in_progress(self, value: bool) -> None:
-        """Set `transition_in_progress`. False wakes the threads that wait for False. The caller holds `lock`."""
+        """Set `transition_in_progress`. If `value` is False, wake the waiting threads. The caller holds `lock`."""
         self.transition_in_progress = value
         if not value:
             self.transition_ended.notify_all()
@@ -68,7 +68,7 @@ class TransactionTable:
     ) -> TransactionEntry:
         """Return the entry of a transactional id.
 
-        If the id has no entry, raises KafkaError with the error code in the argument `missing`.
+        If the id has no entry, the method raises KafkaError with the error code in the argument `missing`.
 
         Also raises INVALID_REQUEST, NOT_COORDINATOR and COORDINATOR_LOAD_IN_PROGRESS.
         """

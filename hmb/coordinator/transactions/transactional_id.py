@@ -70,8 +70,8 @@ class Transaction(NamedTuple):
     started: int = NO_TIMESTAMP
     updated: int = NO_TIMESTAMP
     # The epoch before the last increase by EndTxn (transaction version 2) or by InitProducerId with an epoch. After any
-    # other increase, the value is NO_PRODUCER_EPOCH, so that requests with an older epoch fail. The journal does not
-    # store the field.
+    # other increase, for example after a transaction timeout, the value is NO_PRODUCER_EPOCH. The journal does not
+    # store this field.
     #
     # If the response with the new epoch is lost, the producer still has the old epoch. So the coordinator also accepts
     # an InitProducerId request with `last_epoch`.
@@ -118,7 +118,8 @@ class Transaction(NamedTuple):
     def init(self, timeout: int, known: ProducerIdAndEpoch | None, now: int, allocate: AllocateId) -> Transaction:
         """Assign a new epoch to a producer that starts, or that continues after an error (KIP-360).
 
-        `known` is the id and epoch of a continuing producer, or None for a starting producer.
+        `known` is the id and epoch of a continuing producer, or None for a starting producer. While this
+        transactional id has no epoch, the method accepts every `known`.
 
         - If `known` has a wrong producer id, the method raises PRODUCER_FENCED.
         - If a transaction is being committed or aborted, the method raises CONCURRENT_TRANSACTIONS.

@@ -21,9 +21,9 @@ partition. The tuple is *below C* if the offset of this record is smaller than t
 Otherwise, the tuple is *above C*. While the topology takes a snapshot, a bolt receives tuples of both kinds, in
 any order. The bolt merges the tuples below C into a state A. The tuples above C must wait.
 
-When the state of a bolt contains all tuples of a snapshot, the bolt saves this state in the background. The state
-(A) must not change during the save, so the bolt merges other tuples into a second state (B). After the save, the
-bolt continues with merge(A, B). The result is the same as with only one state.
+When A contains all tuples below C, the bolt saves A in the background. A must not change during the save, so the
+bolt merges other tuples into a second state B. After the save, the bolt continues with merge(A, B). The result is
+the same as with only one state.
 
 After a crash, each bolt loads its state from a snapshot. The bolt then receives all tuples that this state does
 not contain. Some of these tuples also arrived before the crash, perhaps in a different order. The order of

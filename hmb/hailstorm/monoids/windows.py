@@ -87,8 +87,8 @@ class Sliding(WindowsOf):
     def lift(self, value: Any) -> dict[int, Any]:
         """Return the windows that contain a tuple, as a dict: start of the window (ms) -> content.
 
-        `value` is the tuple's (event time, value). With `Sliding(60, 30, Sum())`, a window of 60 ms starts every 30
-        ms. The pair (40, 7) becomes {30: 7, 0: 7}.
+        `value` is the pair (event time, value to merge). With `Sliding(60, 30, Sum())`, a window of 60 ms starts
+        every 30 ms, so the pair (40, 7) becomes {30: 7, 0: 7}.
         """
         time, content = value
         return {start: self.values.lift(content) for start in self.starts(time)}
@@ -244,7 +244,7 @@ class Sessions(WindowsOf):
     def lift(self, value: Any) -> dict[Any, list[Session]]:
         """Return a dict {key: [session]} for one tuple.
 
-        The argument `value` contains three values of the tuple: (event time, (key, value to merge)).
+        `value` is the pair (event time, (key, value to merge)).
         """
         time, (key, content) = value
         return {key: self.values.lift((time, content))}

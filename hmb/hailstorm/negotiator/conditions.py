@@ -106,7 +106,7 @@ class Situation:
     def newest_common(self) -> Clock | None:
         """Return the clock of the newest snapshot saved by all processors, or None if no such snapshot exists.
 
-        The method uses the processors' reports in the phase INITIALIZE, and ignores processors that save no snapshots.
+        Processors that save no snapshots do not count. All others report their snapshots only in the phase INITIALIZE.
         """
         saved = [set(self.report(name).saved) for name in self.savers]
         return max(set.intersection(*saved), key=_age, default=None) if saved else None

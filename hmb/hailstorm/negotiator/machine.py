@@ -74,8 +74,8 @@ class Negotiator:
         Each start of the topology begins a new epoch in the store. If a newer epoch has begun, the store refuses to
         mark a snapshot as complete, and the method returns None.
 
-        After another error of the store, for example a full disk, a running topology continues, and an ending topology
-        ends with an error.
+        If the store cannot mark a snapshot for another reason, for example a full disk, the topology continues. But if
+        the snapshot was the last one, the topology ends with an error.
 
         Raises SnapshotError if the store cannot begin an epoch. Raises TopologyError if a topic has changed.
         """

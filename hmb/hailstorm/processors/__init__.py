@@ -11,7 +11,7 @@ Two kinds of drivers call the state machines. Runners call the state machines fr
 through sockets. The module `hmb.hailstorm.simulation` calls them in one thread. It chooses a random order of
 events, and repeats this order for the same seed.
 
-A *driver* runs a processor. It calls these methods of the state machine to report events:
+To report an event, a driver calls one of these methods of the state machine:
     observe(master)       the negotiator has published the decision `master`, for example to begin a snapshot
     receive(payloads)     another processor has sent the tuples in `payloads`
     saved(clock, error)   the save for the snapshot at `clock` has succeeded (`error` is None) or failed
@@ -56,19 +56,15 @@ A bolt computes its own low water mark: for each partition, the minimum of the m
 example, it receives the marks 10 and 12 for a partition from two processors, so its own mark is 10. All tuples
 of this partition from offsets below 10 have arrived.
 
-After all tuples below the snapshot's offsets (one for each partition) have arrived, the bolt saves its state.
+After all tuples below the offsets of the snapshot's clock have arrived, the bolt saves its state.
 
-A *low water mark* contains one offset for each partition: its sender sends no more tuples from smaller offsets.
-In three cases, the marks of the Hailstorm paper are not sufficient. HMB therefore adds three rules:
-
+In three cases, the low water marks of the Hailstorm paper are not sufficient. HMB therefore adds three rules:
 - A processor sends its mark even if it has no tuples to send. Otherwise, a receiver could wait for the mark
   forever.
-
 - A bolt saves a snapshot when its own mark is equal to or greater than the snapshot's offset in each partition.
   For example, a snapshot has the offsets (10, 20), and the bolt saves it at the mark (12, 20).
-
 - For each partition, a bolt waits only for the marks of processors that can send tuples of this partition. For
-  example, a spout that reads only tags-0 sends no tuples of tags-1.
+  example, a spout reads only the partition tags-0. For tags-1, the bolt does not wait for this spout.
 
 Read the modules in this order. In a first reading, skip `combiner` and `event_time`:
 - `low_water_marks`   computes an offset for each partition: all tuples from smaller offsets have arrived

@@ -24,10 +24,10 @@ Results = list[Sequence[Any]]  # one sequence for each input tuple: the outputs 
 
 
 class SaveRequest(NamedTuple):
-    """A request to store the state of a bolt in a background thread, as a part of a snapshot.
+    """A request to store a processor's state in a background thread, as a part of a snapshot.
 
-    The field `clock` contains one offset for each partition: the snapshot covers the records below these offsets.
-    The thread stores `state.to_value()`.
+    The processor is a bolt, a sink or a spout. The field `clock` contains one offset for each partition: the
+    snapshot covers the records below these offsets. The thread stores `state.to_value()`.
     """
 
     clock: Clock
@@ -199,8 +199,10 @@ class BoltMachine:
     ) -> Any:
         """Merge the rows of a batch into `state`, and return the new state.
 
-        A row is (key, merged tuples of this key). The method appends the outputs for each row to `results`. While the
-        bolt saves a state, `base` is this state; otherwise None.
+        A row is (key, merged tuples of this key). The method appends the outputs for each row to `results`.
+
+        While the bolt saves a snapshot, `base` is the state in this snapshot, and `state` contains only later tuples.
+        At all other times, `base` is None, and `state` is the whole state.
         """
         monoid = self.bolt.monoid
         state = monoid.absorb(state, monoid.from_value(dict(rows)))
@@ -281,7 +283,7 @@ class BoltMachine:
             self._emit((self._node,), next(iter(self.marks.clock)), [], [])
 
     def _end_round(self) -> None:
-        """Give up the current snapshot, unless the bolt has begun to save its state.
+        """Give up the current snapshot, unless the bolt has begun to save this snapshot.
 
         The negotiator has given up the snapshot, for example because a processor could not save its state. Also process
         the tuples that waited because of the snapshot.

@@ -25,30 +25,27 @@ A bolt with a combiner receives rows (key, state), one row for each key of a bat
 function `transform`, and sends the result, for example the new count of a word. This count already includes all
 occurrences of the word in the batch.
 
-**Snapshots stay exact.** A spout pauses for a snapshot only between two batches. A snapshot that contains the
-last offset of a batch therefore contains the whole batch. A snapshot without this offset contains no tuple of
-the batch. For example, a batch has the offsets 7 to 10 of one partition. A snapshot with offset 10 also
-contains offsets 7 to 9.
+**Snapshots stay exact.** A spout pauses for a snapshot only between two batches, so a snapshot contains either
+all tuples of a batch or none of them. The last offset of the batch, which all rows have, therefore shows
+whether the snapshot contains the rows. For example, a batch has the offsets 7 to 10 of one partition. A
+snapshot with offset 10 also contains offsets 7 to 9.
 
 **What may follow a bolt with a combiner.** The next bolt must use only the last output for each key, because
 the earlier outputs depend on the batches. For example, one batch contains the word "sun" twice, and the next
-batch contains it once. The bolt with the combiner sends the counts 2 and 3.
+batch contains it once. The bolt with the combiner sends the counts 2 and 3. After a crash, the three words can
+arrive in one batch. The bolt then sends only the count 3.
 
-After a crash, the three words can arrive in one batch. It then sends only the count 3.
-
-With or without a combiner, the next bolt must use only each key's last output. Earlier outputs can change when
-a bolt repeats work after a crash (see the module `bolt`).
+The rule also holds without a combiner, because the earlier outputs depend on the order of the tuples (see the
+module `bolt`).
 
 An `IdempotentSink` recognizes a repeated output by its offset, and overwrites the earlier output with the same offset.
 A bolt with a combiner gives each output the offset of the last tuple in the batch. After a crash, the spouts may divide
 the records into other batches. A repeated output can then have a different offset, and the sink would store the output
 twice. `Topology` therefore raises an error if an `IdempotentSink` follows a bolt with a combiner.
 
-**Gain.** A combiner saves work by merging tuples with the same key in a batch. If no key is repeated, it only
-adds work.
-
-The command `hmb bench hailstorm` measures the word count with and without the combiner. The documentation's
-chapter on Hailstorm has the figures.
+**Gain.** The more often a key occurs in a batch, the more work a combiner saves. If no key is repeated, it only
+adds work. The command `hmb bench hailstorm` measures the word count with and without the combiner. The
+documentation's chapter on Hailstorm has the figures.
 
 Source: Dean and Ghemawat, "MapReduce" (2004), chapter 4.3, "Combiner Function". The Hailstorm paper has no combiner.
 """

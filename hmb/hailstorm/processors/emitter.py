@@ -4,7 +4,8 @@ One call to `emit` sends tuples to all nodes that come next in the topology. If 
 instances, its grouping function selects the instance for each tuple.
 
 Each receiver gets its tuples in a `Payloads` object. The object also has the sender's *low water mark* (one
-offset for each partition). Every receiver needs the mark, so the emitter sends objects even without tuples.
+offset for each partition). Every receiver needs the mark, so the emitter sends an object even if it contains no
+tuples.
 
 If the following node is a bolt with a combiner, the emitter first merges all tuples with the same key into one row
 (module `combiner`). It then sends these rows instead of the tuples.

@@ -22,11 +22,9 @@ A spout sends its time mark with its tuples. A bolt stores the newest time mark 
 each partition, the bolt sends the minimum of these marks to the next processors. For example, if two senders
 report 12:00 and 12:05, the bolt sends 12:00.
 
-A bolt stores a *time mark* for each sender and partition: the sender sends no more tuples of the partition with
-earlier event times. The bolt's *event-time watermark* is the earliest time mark of all partitions that are not
-idle.
-
-The watermark never goes back. If all partitions are idle, it does not change.
+The *event-time watermark* of a bolt is the earliest time mark of all partitions that are not idle. The bolt
+expects no more tuples with earlier event times. The watermark never goes back. If all partitions are idle, it
+does not change.
 
 **Idle partitions.** If a partition gets no new records, its time mark does not change, and the watermark cannot
 pass it. When a spout has found no record for `idle_after` seconds, it sends the time mark IDLE. The watermark
@@ -40,17 +38,17 @@ In a later run over the whole topic, all records already exist, so no partition 
 differ from the results of the first run. To prevent this, choose an `idle_after` that is longer than the
 pauses of the partitions, for example 3600 seconds.
 
-A bolt closes all windows that end at or before its watermark. The watermark ignores idle partitions, which have
-no new records. In a replay, such a partition can have records to read, and the watermark could be lower than
-before. Each snapshot of a bolt therefore contains the watermark, so that a replay begins with the same closed
-windows.
+When a snapshot begins, a bolt closes all windows that end at or before its watermark. The watermark ignores idle
+partitions, which have no new records. In a replay, such a partition can have records to read, and the watermark
+could be lower than before. Each snapshot of a bolt therefore contains the watermark, so that a replay begins
+with the same closed windows.
 
 **Worked example.** The allowed lateness is 10 ms. Records with the event times 100, 105, 97, 120 and 109 ms
 arrive in this order. The record 97 is in time: the newest time so far is 105, and 97 is above 105 - 10 = 95.
 The record 109 is late: the newest time is now 120, and 109 is below 120 - 10 = 110.
 
-After the event time 120 ms, an allowed lateness of 10 ms excludes times before 110 ms. Without other
-partitions, bolts can drop windows that end at or before 110 ms.
+The partition's time mark is now 110 ms. If no other partition exists, bolts can drop all windows that end at or
+before 110 ms.
 
 Source: Akidau et al., "The Dataflow Model" (2015), chapter 2.3, on low watermarks.
 """

@@ -7,10 +7,9 @@ A snapshot is *complete* when every processor has saved its state. After a crash
 processes the records that a complete snapshot covers. The sink can write the outputs of these records, because
 no restart repeats them.
 
-A sink's snapshot contains the outputs of the snapshot's records that the sink still holds back. For example, a
-snapshot contains offsets 0 to 9, and the sink holds back the output for offset 9. After a crash, the bolts
-continue at offset 10. They do not send the output for offset 9 again, so the sink must load it from the
-snapshot.
+In a snapshot at C, a sink saves the outputs below C that it still holds back. For example, a snapshot contains
+offsets 0 to 9, and the sink holds back the output for offset 9. After a crash, the bolts continue at offset 10.
+They do not send the output for offset 9 again, so the sink must load it from the snapshot.
 
 In this example, a snapshot contains only offsets 0 to 9 of a partition. A sink receives the output t for
 offset 9 and the output u for offset 10. The rows show the events in order of time:

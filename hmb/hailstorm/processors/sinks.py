@@ -26,11 +26,10 @@ partition:
 Epoch numbers cannot show whether the target or the snapshot is newer, because each new snapshot store begins
 again with epoch 1.
 
-A target can lose outputs, for example because a user deleted its file. To detect the loss, a transactional sink
-stores an offset for each partition, both in its target and in its snapshots. For example, after the outputs of
-offsets 0 to 9, it stores 10.
-
-If the offset in the target is missing or smaller than the offset in the snapshot, the sink refuses to start.
+A target can lose outputs, for example because a user deleted its file. To detect the loss, the sink also compares
+K with the offsets in the snapshot below which it had already written all outputs. For example, a snapshot with
+C = 20 contains the outputs of 10 to 19, and the next offset to write: 10. If K is missing or below 10, the target
+has lost some of the outputs of 0 to 9, and the sink refuses to start.
 """
 
 from __future__ import annotations
@@ -57,10 +56,8 @@ class SinkSnapshot(NamedTuple):
     in the snapshot.
 
     `written` contains one offset for each partition. The sink has already written the outputs of all records below
-    these offsets.
-
-    `written` is None before the first complete snapshot. It is always None if the sink writes each output on
-    arrival.
+    these offsets. `written` is None before the first complete snapshot. It is always None if the sink writes each
+    output on arrival.
     """
 
     held: HeldOutputs

@@ -11,10 +11,8 @@ negotiator then treats the processor of this node as lost.
 
 Each session has an owner: a processor or the negotiator. A session ends when the owner closes it, and in two
 other cases:
-
 - The owner's process is killed. A `RegistryServer` ends the session within milliseconds. A `ZooKeeperRegistry`
   ends it after the session timeout.
-
 - The owner's process hangs. Its heartbeats stop, and the session ends after the session timeout.
 
 A thread that uses a `LocalRegistry` directly has no connection and no session timeout.

@@ -95,8 +95,7 @@ class RegistryConnection(threading.Thread):
         self._server = server
         self._socket = FrameSocket(client)
         self._session: LocalSession | None = None
-        # A second thread sends the values in this queue to the client. If the queue is empty, the thread waits without
-        # a time limit. The method `close` puts None into the queue, to end the thread.
+        # If this queue is empty, the second thread waits without a time limit. The method `close` ends the wait.
         self._outgoing: queue.Queue[Any] = queue.Queue(MAX_OUTGOING)
 
     def run(self) -> None:

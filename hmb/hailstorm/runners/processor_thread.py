@@ -19,7 +19,7 @@ The thread of a processor repeats four steps:
 A restart cannot repair some errors, for example a mistake in the user's code. The processor writes an error
 of this kind into its report, as the `failure`. The negotiator then ends the topology.
 
-After a temporary error, only the thread of one processor ends. For example, a sink cannot reach its database.
+A temporary error ends only the thread of one processor, for example of a sink that cannot reach its database.
 The negotiator then begins a new epoch (a new start of the topology), and the runner restarts the processor.
 
 Some sinks keep their outputs in memory, and write the last outputs only when the topology has ended. If this

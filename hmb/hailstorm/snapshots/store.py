@@ -57,8 +57,8 @@ class SnapshotStore(Protocol):
 
         `clock` contains one offset for each partition. The state includes exactly the records below these offsets.
 
-        Each start of the topology begins an epoch with a higher number. Raises StaleEpochError if `epoch` is below the
-        newest number, and SnapshotError if the state cannot be stored.
+        Each start of the topology begins a new epoch. Raises StaleEpochError if `epoch` is not the newest epoch, and
+        SnapshotError if the state cannot be stored.
         """
 
     def clocks(self, processor: str) -> list[Clock]:

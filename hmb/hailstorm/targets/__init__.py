@@ -30,7 +30,7 @@ broker refuses all later writes of the previous instance (*fencing*).
 
 When a sink starts, it checks that the target has not lost any outputs. For example, the sink's snapshot
 contains offset 50 of a partition: the sink has written the outputs of all records below this offset. If the
-offset that the target stores for this partition is missing or smaller, the topology ends with an error.
+target stores no offset for this partition, or a smaller one, the topology ends with an error.
 
 A topic target writes a sink's outputs to a topic, and commits the sink's input offsets for a consumer group.
 Suppose that a user deletes the topic. The outputs are lost, but the committed offsets remain. To detect the

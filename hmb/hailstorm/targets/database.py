@@ -16,7 +16,7 @@ transaction back, and the old instance ends.
 Early development versions used only the name of the sink instance as a row's key, for example `out-0`. The
 method `open` replaces such a key with the new key, for example `trending/out-0`, if two conditions are true:
 
-- The topology still reads every topic in the column `clock`.
+- The topology still reads every topic in the row's column `clock`.
 - In each partition in this column, the topology starts at the stored offset or above.
 """
 
@@ -116,12 +116,10 @@ class DatabaseTarget:
 
         - No clock is stored under the old key, or the clock contains a topic that is not in `start`. The method returns
           None.
-
         - No offset in the stored clock is greater than the offset in `start`. The method moves the clock to the new
           key, and returns it.
-
         - Otherwise, the method only returns the stored clock. The sink then refuses to start, because the target
-          contains outputs after `start`.
+          already contains outputs of records that the topology would read again.
         """
         self._execute(cursor, "SELECT clock FROM hailstorm_clock WHERE sink = ?", (sink,))
         found = cursor.fetchone()

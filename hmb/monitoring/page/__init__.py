@@ -26,10 +26,9 @@ names, keys and values as plain text, so HTML tags in them have no effect.
 times a second. If clients send records to all 100 partitions of a broker, the feed uses 3 % of one processor.
 While no browser shows the page, the feed does not run.
 
-After each collection of the state, the feed waits at least four times as long as the collection took. For
-example, it works for 100 ms and waits for 400 ms, so it uses 20 % of one processor.
-
-No wait of the feed is longer than 2 s. If each collection takes 1 s, the feed uses up to 33 % (1 s of 3 s).
+After each collection of the state, the feed waits at least four times as long as a collection usually takes. For
+example, it works for 100 ms and waits for 400 ms, so it uses 20 % of one processor. But no wait is longer than
+2 s. If each collection takes 1 s, the feed therefore uses up to 33 % (1 s of 3 s).
 
 Read in this order: `feed.py`, `log_views.py`, `recent_requests.py`, `routes.py`,
 `own_broker.py`, and then `static/page.js`.

@@ -47,8 +47,8 @@ LOGGER = logging.getLogger(__name__)
 REST_FACTOR, RECENT = 4, 5  # The class `Pace` explains these numbers.
 KEPT = 8  # the feed keeps this number of changes
 MAX_LISTENERS = 16  # the greatest number of pages that listen to all feeds of a server at the same time
-# If no new state arrives for this time (seconds), the feed sends each page a comment, which browsers ignore. If the
-# page has disconnected, sending fails, and the feed notices it.
+# If the feed collects no new state for this time (seconds), it sends each page a comment, which browsers ignore. If
+# the page has disconnected, sending fails, and the server ends the stream.
 ALIVE = 5.0
 
 

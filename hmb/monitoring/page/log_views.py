@@ -119,7 +119,7 @@ def _entries(path: Path) -> Json:
 
 
 def batch_view(log: Log, base_offset: int, position: int) -> Json:
-    """Return the header, records and bytes of the batch at byte `position`. Raises KafkaError, OSError."""
+    """Return the header, records and bytes of the batch at byte `position` of a segment. Raises KafkaError, OSError."""
     segment = segment_of(log, base_offset)
     if not 0 <= position < segment.size:
         raise KafkaError(ErrorCode.OFFSET_OUT_OF_RANGE, f"position {position} is after the end of {segment.path.name}")

@@ -103,7 +103,7 @@ class RecentRequests:
         self._slowest: dict[str, list[SeenRequest]] = {}  # for each API, its slowest requests, the slowest first
         self._ends = 0.0  # when the recording ends (`time.monotonic`)
         self._second, self._taken = 0, 0  # the current second, and the number of requests recorded in it
-        # The dict contains, for each API key, the earliest time to store the function calls of a request again.
+        # API key -> the earliest time at which the recorder stores the function calls of a request again
         self._next_followed: dict[int, float] = {}
         # API -> its newest requests for which the recorder has stored the function calls (at most FOLLOWED requests)
         self._followed: dict[str, deque[SeenRequest]] = {}

@@ -1,8 +1,8 @@
 """Sends ordinary client requests to a broker (HMB or Apache Kafka), and shows the broker's state.
 
 A broker of HMB can serve its state and a page over HTTP. Brokers of Apache Kafka cannot. With the option
-`-b ADDRESS`, the commands `hmb state`, `hmb top` and `hmb ui` therefore send Kafka requests. They create
-the state (a `BrokerState`) from the responses:
+`-b ADDRESS`, the commands `hmb state`, `hmb top` and `hmb ui` therefore send Kafka requests, and create the state (a
+`BrokerState`) from the responses:
     part of the state                                     API
     brokers, topics, leaders                              Metadata
     settings of topics                                    DescribeConfigs

@@ -17,7 +17,7 @@ class AlterUserScramCredentialsRequest(
     class ScramCredentialUpsertion(Struct):
         """A new or changed credential of one user for one SCRAM mechanism.
 
-        `repr` hides the salted password, because anyone who knows the salted password can log in as the user.
+        `repr` hides the salted password, because anyone who knows it can log in as the user.
         """
 
         name:            str   = t.string()

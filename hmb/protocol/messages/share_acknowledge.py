@@ -41,7 +41,8 @@ class ShareAcknowledgeRequest(Request, api_key=ApiKey.SHARE_ACKNOWLEDGE, version
 class ShareAcknowledgeResponse(Response, api_key=ApiKey.SHARE_ACKNOWLEDGE, versions="1-2", flexible="0+"):
     """The result for each partition.
 
-    Version 2 adds the lock duration (ms): how long the broker reserves a record for the member that acquires it.
+    Version 2 adds the duration (ms) of the acquisition lock: for this time, the broker reserves a record for the member
+    that acquires it.
     """
 
     class ShareAcknowledgeTopicResponse(Struct):

@@ -20,8 +20,8 @@ import cramjam
 from hmb.protocol.errors import ErrorCode, KafkaError, corrupt_message
 from hmb.records.compression import lz4_frame, snappy_framing, zstd_frame
 
-# By default, a decompressed batch has at most 32 MB. Kafka's default limit for a compressed batch is 1 MB. So
-# decompression can make such a batch up to 32 times larger.
+# By default, a decompressed batch has at most 32 MB. Kafka's default limit for a compressed batch is 1 MB. So the
+# decompressed data may be up to 32 times as large.
 DEFAULT_LIMIT = 32 << 20
 
 CODEC_MASK = 0x07  # the bits of a batch's attributes that contain the number of the codec

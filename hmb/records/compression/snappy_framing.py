@@ -29,7 +29,7 @@ BLOCK_SIZE = 1 << 15  # bytes, as in snappy-java
 _INT32 = Struct(">i")
 
 # A compressed block consists of plain bytes and copy commands. A copy command has at least one byte, and produces at
-# most 64 bytes. So a block is invalid if it declares more than 64 times its own size.
+# most 64 bytes. So a block is invalid if it declares a decompressed size of more than 64 times its own size.
 MAX_RATIO = 64
 
 

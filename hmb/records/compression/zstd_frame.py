@@ -7,14 +7,14 @@ cannot be larger than the bound. A frame has this layout ([...] is optional):
     [window descriptor   1 byte: memory size for decompression]
     [dictionary id       1-4 bytes]
     [content size        1-8 bytes: decompressed size]
-    blocks               3 bytes (little endian), content
+    blocks               each block: 3 bytes (little endian), content
     [checksum            4 bytes]
 
 The bits of the descriptor and of a block's first 3 bytes:
-    descriptor  bits 7-6: code for the bytes of "content size"
-                bit 5: no window descriptor
+    descriptor  bits 7-6: code for the length of "content size"
+                bit 5: single segment (no window descriptor)
                 bit 2: checksum exists
-                bits 1-0: code for the bytes of "dictionary id"
+                bits 1-0: code for the length of "dictionary id"
     block       bit 0: last block
                 bits 1-2: type (raw, one byte repeated, compressed)
                 other bits: size

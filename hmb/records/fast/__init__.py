@@ -21,9 +21,9 @@ had 5000 records, each with a key of 8 bytes (no key for `value_runs`) and a val
     `raw_records`        positions, without a copy of the value     2.3 us   2.8 us
     `value_runs`         encoding values of one call                0.3 us   0.8 us
 
-After a crash, the broker checks its batches with the module `batch_check`. The code in `batch_check`
-decodes only the header of a batch, and computes the CRC of the batch's bytes. If it does not accept a
-batch, the broker checks the batch again with slower code: `parse_batch` and the batch's `check` method.
+After a crash, the broker checks its batches with the module `batch_check`. This module decodes only the header
+of a batch, and computes the CRC of the batch's bytes. If the module does not accept a batch, the broker checks
+the batch again with slower code: `parse_batch` and the batch's `check` method.
 
 The module `raw_records` is only a little faster than `hmb.records.record`, but it uses less memory, because it does not
 copy the values.

@@ -38,9 +38,9 @@ _MAX_RECORDS = 1 << 13  # maximum number of records in a batch; the offset delta
 # The lowest bit of a varint is the sign, so a varint stores an offset delta n as 2n. _LOW_BITS contains the byte 2n for
 # each n from 0 to 63 (included).
 _LOW_BITS = tuple(number << 1 for number in range(64))
-# A varint stores an offset delta n as 2n, with seven bits in each byte. _FIRST_BYTES[n] is the first byte. Its low
-# seven bits are those of 2n, and these are the same for n and n + 64. If n is at least 64, a second byte follows, so
-# the bit 0x80 is set.
+# _FIRST_BYTES[n] is the first byte of the varint for the offset delta n. It contains the lowest seven bits of 2n, which
+# are the same for n and n + 64. If n is at least 64, a second byte follows, so the bit 0x80 is set. For example,
+# _FIRST_BYTES[1] is 0x02, and _FIRST_BYTES[65] is 0x82.
 _FIRST_BYTES = _LOW_BITS + tuple(0x80 | bits for bits in _LOW_BITS) * (_MAX_RECORDS // 64 - 1)
 _MAX_DELTA_SIZE = 5  # maximum size (bytes) of a timestamp delta; 5 bytes are enough for half a year
 

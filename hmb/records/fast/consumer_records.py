@@ -34,7 +34,7 @@ from hmb.records.record import Header, decode_headers
 from hmb.records.varint import VarintError, read_varint
 
 # The fast decoder reads at most three bytes of an offset delta. If a fourth byte follows, the bit 0x80 of the third
-# byte is set. The decoded number is then greater than this limit.
+# byte is set. The decoded number is then greater than this limit, and the decoder raises NotPlainError.
 MAX_PLAIN_DELTA = (1 << 21) - 1
 
 AddRecord = Callable[[ConsumerRecord], None]

@@ -18,14 +18,16 @@ from hmb.records.batch import RecordBatch
 NULL = 1  # A missing key or value has the length -1. The varint of -1 is the byte 1.
 SIGN_BIT = 1  # If a number is negative, this bit is set in the first byte of its varint.
 # If the first byte of a record's length is odd, the length is negative, so the record is damaged. For odd bytes, the
-# tables contain NEVER. The computed end of the record is then far below 0, and the decoder notices the damage.
+# tables END_AFTER_ONE and END_AFTER_TWO contain NEVER. The computed end of the record is then far below 0, and the
+# decoder notices the damage.
 NEVER = -INT64_MAX
 END_AFTER_ONE = tuple(NEVER if byte & 1 else (byte >> 1) + 1 for byte in range(128))
 # If two bytes A and B store a record's length, the whole record has (A & 127) / 2 + 64 * B + 2 bytes, including A and
-# B. END_AFTER_TWO[A] contains the sum without 64 * B, and the decoders add 64 * B.
+# B. END_AFTER_TWO[A] contains the sum without 64 * B, and the decoders add 64 * B. For example, the bytes 200 and 1
+# store the length 100. END_AFTER_TWO[200] is 38, so the record has 38 + 64 = 102 bytes.
 END_AFTER_TWO = tuple(NEVER if byte & 1 else (byte >> 1 & 0x3F) + 2 for byte in range(256))
-# The second byte B of a record's length adds 64 * B bytes to the record. If B is at least 128, a third byte follows.
-# The number NEVER then moves the computed end of the record far below 0, so the decoder stops.
+# AFTER_SECOND[B] is the missing part of this sum, 64 * B. If B is at least 128, a third byte follows, and
+# AFTER_SECOND[B] is NEVER. The computed end of the record is then far below 0, so the decoder stops.
 AFTER_SECOND = tuple(NEVER if byte & 0x80 else byte << 6 for byte in range(256))
 
 MAX_PLAIN_TIMESTAMP = INT64_MAX // 2  # ms; twice this number fits into 64 bits

@@ -1,19 +1,20 @@
-"""Functions that encode many values as records, and convert such records to messages (v0 or v1).
+"""Encodes many values as records in one step, and converts such records to messages (v0 or v1).
 
 The records of one `append_values` call have the same timestamp, and no keys or headers. So records with values of the
 same length differ only in the offset delta and the value. All their other bytes are the same, and are computed only
 once, as a *template*.
 
-A template is an encoded record with two placeholders `%b`: one for the offset delta, and one for the value.
-Numbers are varints: the byte 0x12 means 9, and 0x06 means 3. This template is for values of 3 bytes:
+A template is an encoded record (`hmb.records.record` describes its layout) with two placeholders `%b`: one for
+the offset delta, and one for the value. Numbers are varints: the byte 0x12 means 9, and 0x06 means 3. This
+template is for values of 3 bytes:
     12 00 00 %b 01 06 %b 00  length 9, attributes, timestamp delta, %b, no key, value size 3, %b, no headers
 
 A *run* is a sequence of records whose values have the same length. The producer stores where each run begins,
 how many bytes each record has, and how long each value is. It can then find the values without decoding the
 records.
 
-Brokers older than Kafka 0.11 do not support record batches. For such a broker, the producer converts each run
-(records with values of the same length) to messages.
+Brokers older than Kafka 0.11 do not support record batches. For such a broker, the producer converts the runs to
+messages.
 """
 
 from __future__ import annotations
@@ -51,8 +52,8 @@ def encode_values(
     A run is a sequence of records of the same size, with values of the same length. A run contains the buffer
     position of its first record.
 
-    If values have different lengths, some records can be in no run. The positions of later runs do not count
-    these records, so the caller uses no run.
+    If values have different lengths, some records can be in no run. The positions of later runs are then too
+    small, so the caller uses no run.
     """
     timestamp_delta = VARINTS[timestamp - base_timestamp]
     records: list[bytes] = []

@@ -15,14 +15,12 @@ For example, a record with a value of 10 bytes takes 36 bytes as a message v0 (2
 (34 + 10). In a record batch, the record takes 17 bytes, and the header takes 61 bytes once for all records.
 
 The broker accepts messages v0 and v1 from old producers. It writes the log's offsets into the messages, and
-usually stores all other bytes unchanged. If compressed messages contain wrong offsets, the
-broker corrects the offsets and compresses the messages again.
+usually stores all other bytes unchanged. If compressed messages contain wrong offsets, the broker corrects
+the offsets and compresses the messages again.
 
 The broker converts messages to a record batch only in two cases:
-
 - The topic's `compression.type` requires a codec that a message does not have, so the broker encodes the
   records again.
-
 - The broker has written offsets into compressed messages v0, but then appends another producer's records at
   these offsets. The messages therefore need new offsets.
 

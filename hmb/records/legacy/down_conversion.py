@@ -101,8 +101,8 @@ class DownConversion:
         """
         self.size = 0  # bytes of all messages; 0 if the client gets no message
         self.memory = 0  # the largest number of bytes that `pieces` keeps in memory while the caller sends a piece
-        # If the batches contain no message for the client, `size` is 0. The caller then reads further in the log, from
-        # `next_offset` on. If `size` is greater than 0, `next_offset` has no meaning.
+        # If `size` is 0, the caller reads further in the log, from `next_offset` on. If `size` is greater than 0,
+        # `next_offset` has no meaning.
         self.next_offset = start_offset
         self._read, self._region = read, region
         self._magic, self._start_offset, self._limit = magic, start_offset, limit
@@ -120,8 +120,8 @@ class DownConversion:
             finally:
                 if opened := self.size - before:
                     if opened > BATCH_SIZE and not run.is_old:
-                        # The batch contains one message above BATCH_SIZE. To avoid a copy of the message, `pieces`
-                        # keeps the whole decompressed batch in memory. The batch has at most `_limit` bytes.
+                        # The response's first message is larger than BATCH_SIZE. `pieces` does not copy it, so the
+                        # whole decompressed batch stays in memory: at most `_limit` bytes.
                         opened = self._limit
                     self.memory = max(self.memory, PIECE_SIZE + len(run.view) + opened)
             if room < 0:
@@ -209,7 +209,7 @@ class DownConversion:
         return parts if done > BATCH_SIZE else [b"".join(parts)]
 
     def _runs(self) -> Iterator[_Run]:
-        """Yield the parts (see `_Run`) of the log region to send, without an incomplete batch at its end."""
+        """Yield the runs (see `_Run`) in the log region, without an incomplete batch at its end."""
         position, end = self._region.start, self._region.stop
         while position < end:
             view = memoryview(self._read(min(PIECE_SIZE, end - position), position))

@@ -14,12 +14,12 @@ A *wrapper* is a message whose value is a compressed message set. The codec of a
 in the set are the *inner messages*. The offset of a wrapper is the offset of its *last* inner message. A reader
 that needs only greater offsets can skip the wrapper without decompressing it.
 
-A v1 wrapper contains compressed messages, and usually has their greatest timestamp. With
+A v1 wrapper usually has the greatest timestamp of its inner messages. With
 `message.timestamp.type=LogAppendTime`, the broker sets only the wrapper's timestamp, to the append time.
-Readers use this time for the compressed messages.
+Readers use this time for all inner messages.
 
-In a v0 wrapper (a compressed message set), each inner message contains its offset in the log. To write
-these offsets, the broker must decompress the set and compress it again.
+In a v0 wrapper, each inner message contains its offset in the log. To write these offsets, the broker must
+decompress the set and compress it again.
 
 In a v1 wrapper, the producer gives the inner messages the relative offsets 0, 1, 2 and so on (KIP-31). The
 broker keeps these offsets, and need not compress the set again.

@@ -49,8 +49,8 @@ _INT64, _INT32, _UINT32 = Struct(">q"), Struct(">i"), Struct(">I")
 _ATTRIBUTES_AND_TIMESTAMP = Struct(">bq")
 
 NOTHING = nullcontext()
-# `_assign_plain` stops at a message if its attributes contain one of these bits. CODEC_MASK means that the message is
-# compressed. A producer must not set LOG_APPEND_TIME_BIT in magic 1, so the broker refuses this message.
+# `_assign_plain` stops at a message if its attributes contain a bit of _SPECIAL[magic]. A bit of CODEC_MASK means that
+# the message is compressed. In magic 1, a producer must not set LOG_APPEND_TIME_BIT, so the broker refuses the message.
 _SPECIAL = (CODEC_MASK, CODEC_MASK | LOG_APPEND_TIME_BIT)
 
 
@@ -199,10 +199,10 @@ def _assign_like_the_first(result: AssignedMessages) -> int:
 
     Two tricks make this function fast:
 
-    - The CRC of a message covers the bytes from the field `magic` to the end of the value. The bytes before the
-      value are the same in all messages. The function computes the CRC of these bytes only once.
+    - The CRC of a message covers the bytes from the field `magic` to the end of the value. The bytes from `magic`
+      up to the value are the same in all messages. The function computes the CRC of these bytes only once.
     - An offset has eight bytes. One slice assignment writes the first byte of every offset, the next one writes
-      the second byte, and so on. So 8 assignments write the offsets of all messages.
+      the second byte, and so on. So eight assignments write the offsets of all messages.
     """
     data, overhead = result.data, MESSAGE_OVERHEAD[0]
     length = LOG_OVERHEAD + int.from_bytes(data[8:12], signed=True)

@@ -1,7 +1,7 @@
 """Up-conversion: converts messages v0 and v1 to one record batch.
 
 The broker converts the messages of an old producer in two cases:
-- The topic setting `compression.type` requires another codec than the messages have. The broker then writes
+- The topic setting `compression.type` requires a codec that a message does not have. The broker then writes
   a record batch with the topic's codec.
 - The offsets in compressed messages of version 0 must change. For example, two messages have the offsets
   500 and 501, but the broker appends other records at these offsets first. For new offsets, it would have

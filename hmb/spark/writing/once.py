@@ -18,26 +18,26 @@ random id instead. If a batch query runs again, its new job has another id, and 
 
 Each run of a task has three steps:
     1. call init_transactions: it aborts an earlier run's open transaction, and earlier runs can no longer write
-    2. wait until earlier transactions have ended, and fetch the note (the number of the newest written batch)
+    2. wait until earlier transactions have ended, and fetch the note of the newest written batch
     3. if the note is for this batch: write nothing (for failOnChangedRows=false, see "Limits")
-       if older or missing: write all rows and a new note in one transaction
+       if the note is for an older batch, or missing: write all rows and a new note in one transaction
+       if the note is for a newer batch: fail, because the checkpoint is older than the output
 
 Example: task 2 of query Q writes batch 7 and commits. The group `hmb-spark-Q-2` now has the committed offset 8. Spark
 crashes and runs batch 7 again. The new run of task 2 fetches offset 8, which means "batch 7 is written". The new run
 therefore writes none of its rows.
 
-A run of a task calls init_transactions before it fetches the note (the number of the newest written batch).
-After the call, no earlier run can commit a new note, so the fetched note stays correct. The run commits its
-rows and a new note in one transaction.
+The order of the steps matters. After step 1, no earlier run can commit a new note. So the note that the run
+fetches in step 2 is still correct in step 3.
 
 Limits:
 
 - When Spark runs a batch again, each task must get the same rows as in the first run. But a row can move to
   another task after a `repartition()` without columns, or if the number of tasks changes.
 
-- For each batch, a task stores a checksum that does not depend on the order of the rows. If Spark repeats
-  the task with other rows, the task fails. Otherwise, the task would silently skip these rows. For example,
-  a query with `rand()` fails if it repeats a written batch.
+- A note contains a checksum of the rows, which does not depend on their order. If Spark repeats the task with
+  other rows, the task fails. Otherwise, the task would silently skip these rows. For example, a query with
+  `rand()` fails if it repeats a written batch.
 
 - With the option `failOnChangedRows=false`, a repeated task writes its rows in a new transaction. If the
   checksum shows the same rows as before, the task aborts the transaction. Otherwise it commits the new rows.
@@ -49,10 +49,10 @@ Limits:
 - Each task of a batch commits its own transaction, so a consumer can see one task's rows before another task's
   rows. A consumer with the isolation level read_uncommitted also sees rows of aborted transactions.
 
-- A task stores the note "batch 7 is written" as a committed offset. Brokers delete the offset after
+- A note is the committed offset of a group without members, so brokers delete it after
   offsets.retention.minutes (7 days by default). For example, task 0 commits batch 7, but the query stops
-  before task 1 commits. If the query starts again after 8 days, task 0 finds no note, and writes its rows
-  again.
+  before task 1 commits. If the query starts again after 8 days, task 0 finds no note, and writes its rows of
+  batch 7 a second time.
 
 - If a transaction takes longer than kafka.transaction.timeout.ms, the broker aborts it, and the task fails. The
   default of the Spark sink is 15 minutes, the longest time that brokers allow by default.
@@ -108,7 +108,7 @@ class _SameRowsError(Exception):
 
 @dataclass
 class BatchNote:
-    """Information about a task's newest written batch: batch number, row count, checksum of the rows."""
+    """A task's note about one batch: the batch number, the row count, and a checksum of the rows."""
 
     batch: int  # the number that Spark has assigned to the batch, from 0
     rows: int = 0  # the number of rows

@@ -6,7 +6,7 @@ header. The broker decodes the records only in a few cases, for example to compr
 Before it decodes records from the disk, it checks the CRC again, because a disk can damage data.
 
 For example, a producer sends a batch of 1,000,000 bytes with 10,000 records. The broker decodes the header (61
-bytes), but no record. It computes the CRC of 999,979 bytes: all except the first 21.
+bytes), but no record. It computes the CRC of the 999,979 bytes after the CRC field (the bytes 17 to 20).
 
 Read in this order:
 - `validation`    what a producer may append

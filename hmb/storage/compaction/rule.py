@@ -24,12 +24,11 @@ key, and the second pass copies the records that stay.
 The first pass reads the dirty records from the last batch to the first batch. So when it finds a key for the first
 time, it has found the last record with this key. It adds the key to a set, and the offset of this record to a list.
 
-The first pass puts keys of dirty records into a set, and their last offsets into a list. The second pass keeps
-a dirty record only if its offset is in the list. It drops a clean record if its key is in the set, because a
-later record has this key.
+The second pass keeps a dirty record only if its offset is in the list: it is the last record with its key. The
+second pass drops a clean record if its key is in the set, because a later (dirty) record has this key.
 
 The setting `log.cleaner.dedupe.buffer.size` limits the memory for the set of keys and the list of offsets. If
-the limit is too small, a compaction covers only the oldest dirty (uncompacted) records. The others wait.
+the memory is too small, a round covers only the oldest dirty records. The others wait for a later round.
 
 A batch can contain records that compaction cannot read, although the CRC of the batch is correct. For example, before
 the topic was compacted, a producer wrote records with wrong lengths, or more than MAX_BATCH_RECORDS records in one

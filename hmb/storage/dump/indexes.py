@@ -1,7 +1,7 @@
 """Dumps a segment's small files: offset index, time index, transaction index, producer snapshot.
 
-The offset index and the time index repeat data from the log. The dump therefore compares each index entry with
-the log. The entries must follow these rules:
+The offset index and the time index repeat facts that are also in the log. The dump therefore compares each
+entry of these two indexes with the log. The entries must follow these rules:
 
 - An entry of the offset index contains an offset and a position in the log file. The batch at this position
   must end at this offset.

@@ -42,8 +42,8 @@ from hmb.storage.transaction_index import TransactionIndex
 Reader = Callable[[BufferedReader, Path, DumpOptions, Findings], Iterator[Entry]]
 
 PARTITION = re.compile(r".+-\d+")  # the name of a partition's directory
-# The dict READERS maps suffixes of file names to functions that read these files. State files have no common suffix, so
-# their key is an empty string.
+# READERS maps the suffix of a file's name to the functions that read this file, one for each view. State files have no
+# common suffix, so their key is an empty string.
 STATE = ""
 READERS: dict[str, dict[View, Reader]] = {
     ".log": {View.LINES: read_log, View.HEX: log_fields, View.TREE: log_tree},

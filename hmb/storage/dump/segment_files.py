@@ -76,8 +76,8 @@ class IndexReader:
         self.base_offset = int(path.stem)
         self._file = path.open("rb")
         slots = os.fstat(self._file.fileno()).st_size // self.entry_struct.size
-        # Kafka can fill the end of an index file with zeros, which are not entries. A binary search finds the first
-        # pair (0, 0). `_count` is the number of entries before this pair.
+        # Kafka can fill the end of an index file with zeros. A real entry is never (0, 0), so the entries end before
+        # the first pair (0, 0). A binary search finds this pair. `_count` is the number of entries before it.
         self._count = bisect_left(range(slots), True, key=lambda number: self._fields(number) == (0, 0))
 
     def __enter__(self) -> Self:

@@ -18,8 +18,8 @@ hand closes it. In this example, the four files A to D are open, and the hand be
     the hand is at B    A          B          C marked   D      B has no mark, so the hand closes B
     the hand is at C    A                     C marked   D      B is closed, so a thread can open another file
 
-The clock algorithm repeatedly checks all open files. Each use of an open file marks the file. The next check of
-this file removes the mark, and the file stays open.
+When the hand returns to a file, the file has a mark only if it was used after the hand's previous visit. So a
+file that is used often stays open.
 
 The algorithm LRU (least recently used) closes the file whose last use was longest ago. At each use of a file,
 LRU must move the file to the end of a list. The clock algorithm is faster: it only marks the file.
@@ -82,7 +82,8 @@ class SharedFile(FileIO):
 
     def close(self) -> None:
         if not self.closed:
-            # After `close`, another file can get this descriptor. `discard` would then remove that file's descriptor.
+            # Call `discard` before `close`. After `close`, another file can get the same descriptor, and `discard`
+            # would then remove the descriptor of that file.
             OPEN_FILES.descriptors.discard(self.fileno())
             super().close()
 
@@ -103,7 +104,7 @@ class VirtualFile:
         self.path = path
         self.exists = exists
         self._file: SharedFile | None = None
-        # `close_one` closes a file only if `_is_used` is False. If it is True, `close_one` only sets it to False.
+        # The mark of a recently used file: if it is True, `close_one` sets it to False instead of closing the file.
         self._is_used = False
 
     def open(self) -> SharedFile:
@@ -131,8 +132,8 @@ class VirtualFile:
                 if error.errno not in OUT_OF_DESCRIPTORS or not OPEN_FILES.close_one():
                     raise
                 continue
-            # The read that opens a file does not count as a use. So the broker soon closes a file that is read only one
-            # time. Files with many uses stay open longer.
+            # The read that opens a file does not count as a use. So the broker soon closes a file that is read only
+            # once. Files with many uses stay open longer.
             self._is_used = False
             OPEN_FILES.add(self)
             if len(OPEN_FILES.descriptors) > OPEN_FILES.limit:  # Other threads have also opened files.

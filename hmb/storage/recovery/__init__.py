@@ -16,7 +16,7 @@ If a batch before the recovery point is damaged, the broker first tries to resto
 wrong offset, length or format version, because the batches before and after show the right values. It can also
 restore a transaction marker in which only one bit is wrong.
 
-If the broker cannot restore a damaged batch, it replaces the batch with an empty batch. The records of the
+If the broker cannot restore a damaged batch, it replaces the batch by an empty batch. The records of the
 damaged batch are lost, but readers can continue with the next batch.
 
 In the last segment, bytes after the recovery point may be unsynced, so a power cut can destroy them. If a batch

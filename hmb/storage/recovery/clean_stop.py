@@ -21,15 +21,15 @@ from hmb.storage.batches.time_search import has_timestamp
 from hmb.storage.segment import Segment
 
 # An append adds an entry to the offset index only if it begins more than `index.interval.bytes` after the position in
-# the last entry.
+# the last entry. This module assumes that an append has at most MAX_UNINDEXED (1,048,576) bytes.
 #
-# If the offset index is complete, at most `index.interval.bytes` and one append follow the position in its last entry.
-# The code assumes that the append has at most MAX_UNINDEXED bytes. If a batch begins later in the file, the index
+# For example, `index.interval.bytes` is 4,096, and the last entry contains position 10,000. An append without an entry
+# then ends at position 10,000 + 4,096 + 1,048,576 = 1,062,672 or before. If a batch begins after 1,062,672, the index
 # probably lacks entries, so the broker checks the whole segment.
 #
-# Sometimes this limit is too small: an append can be larger, and after a restart, the broker counts the bytes since the
-# last index entry from 0 again. The broker then checks a whole segment although its index is complete. The check only
-# makes the start slower.
+# This limit can be too small: an append can be larger, and after a restart, the broker counts the bytes since the last
+# index entry from 0 again. The broker then checks a whole segment although its index is complete. The check only makes
+# the start slower.
 MAX_UNINDEXED = 1 << 20
 
 

@@ -18,7 +18,6 @@ before this batch. The next two items explain both cases:
   if the batch is below the recovery point. It is also certain in older segments, because a log syncs a segment
   before it creates the next one. Clients may already have read later records, so the log keeps these records.
   The broker restores the damaged batch, or puts an empty batch with the same offsets in its place (repair.py).
-
 - The correct bytes of a damaged batch *may never have been on disk*. This is possible in the last segment, at
   or after the recovery point, if the broker did not stop properly. A power cut can lose unsynced bytes, but
   leave intact batches after them. Records in these batches can depend on a lost record, so the log ends before
@@ -143,7 +142,7 @@ def load(
 ) -> LoadedLog:
     """Open the log in `directory`. If the directory is empty, the log has no records.
 
-    `now` is the broker's start time (ms). Raises Stopped if the event `stop` is set. Raises OSError.
+    `now` is the time (ms) at which the log is opened. Raises Stopped if the event `stop` is set. Raises OSError.
     """
     swapped = finish_swaps(directory, config, checkpoint.being_replaced)
     loading = _Loading(directory, config, checkpoint, swapped, stop)
@@ -282,7 +281,7 @@ class _Loading:
     def _check_next(self, number: int, end_offset: int, following: int) -> None:
         """Check that `segments[number]` ends at the offset `following`, where the next segment begins.
 
-        If offsets between the two segments are lost, empty batches fill the gap. Clients can then read on.
+        If offsets between the two segments are lost, fill the gap with empty batches, so that clients can read on.
         """
         segment = self.segments[number]
         if end_offset > following:
@@ -340,8 +339,7 @@ def newest_leader_epoch(segments: Sequence[Segment]) -> int:
         if segment.size:
             last = segment.offset_index.last.position
             # A batch in the old formats v0 and v1 contains no leader epoch, so its `partition_leader_epoch` is -1. But
-            # a log's leader epoch is at least 0. If all batches are old, the function therefore returns 0 instead of
-            # -1.
+            # a log's leader epoch is at least 0. So the function returns 0 if all batches are old.
             epochs = (batch.partition_leader_epoch for _, batch in segment.batches(last, segment.size))
             return max(0, max(epochs, default=0))
     return 0

@@ -16,11 +16,9 @@ The broker replaces a hole in one of three ways. It tries them in this order:
 3. *An empty batch* with the lost offsets. Compaction also leaves empty batches, so all clients can read past
    them.
 
-A *hole* is a damaged part of a segment's file. At the end of the file, the broker cuts off the hole, and
-appends new batches in its place.
-
-In the middle of the file, new batches of another size would move all later batches. The broker therefore writes
-a repaired copy of the segment, and replaces the segment by this copy (swap.py).
+If a hole is at the end of the file, the broker cuts it off, and appends the new batches. In the middle of the
+file, new batches of another size would move all later batches. The broker therefore writes a repaired copy of
+the segment, and replaces the segment by this copy (swap.py).
 
 The broker copies damaged bytes to a `.cut` file in the directory of the segment. After the repair, the segment has no
 damage any more, so the broker logs the damage only once.
@@ -113,7 +111,7 @@ def repair(segment: Segment, end_offset: int, synced: SyncedOffsets, segments: S
         report(segment, hole)
     if not holes:
         # The file is not damaged. An earlier call of `recover` rejected the last batch, because offsets are missing
-        # before it. The new limit shows that the batch's offsets are possible.
+        # before it. With the limit `search.end_offset`, `recover` now accepts the batch.
         recover(segment, search.end_offset)
         return Repaired(segment, search.end_offset)
     if holes[0].position == segment.size and holes[0].end == Windows.of(segment.file).end:
@@ -196,7 +194,7 @@ class HoleSearch:
     If possible, the replacement is the original batch. Otherwise, it consists of empty batches with the lost
     offsets, and the lost ABORT markers that the transaction index lists.
 
-    If the log will end before the hole, the replacement has 0 bytes.
+    If the log ends at the hole, the replacement has 0 bytes.
     """
 
     def __init__(self, segment: Segment, synced: SyncedOffsets, segments: Sequence[Segment]) -> None:

@@ -209,7 +209,7 @@ class Manifest:
     # -- state files
 
     def check(self, path: Path) -> None:
-        """Raise DamagedStateFile if another process removed or changed a state file; OSError if a read fails."""
+        """Raise DamagedStateFile if a state file is missing, or does not match the manifest. Raises OSError."""
         known = self._files.get(self._name(path))
         if known is None:
             return
@@ -243,8 +243,8 @@ class Manifest:
             for name, entry in new.items():
                 self._files[name] = (old[name], entry)  # The file has the old or the new content.
             raise
-        # The files have their new contents, so remove the old checksums from the manifest. No sync is necessary: if a
-        # power cut removes the new lines, the manifest accepts both contents.
+        # The files have their new contents, so add entries without the old checksums. No sync is necessary: if a power
+        # cut removes these entries, the manifest accepts both contents.
         try:
             self._append([_file_line(name, entry, entry) for name, entry in new.items()], sync=False)
         except OSError as error:

@@ -10,10 +10,9 @@ topic in these steps:
     3. topics.json is written without the topic
     4. the directories are removed
 
-To delete a topic, the broker renames the directory of each partition: for example, `events-0` becomes
-`events-0.ID-delete`, where ID is the topic id. If the broker is killed after the first rename, it completes the
-deletion at its next start. It then also renames the other directories with this topic id. A new topic with the
-same name has another id, so the broker does not delete the new topic.
+If the broker is killed after the first rename, it completes the deletion at its next start. It then also
+renames the other directories with this topic id. A new topic with the same name has another id, so the broker
+does not delete the new topic.
 
 Kafka also renames the directory of a deleted log, but uses a random id instead of the topic id.
 """

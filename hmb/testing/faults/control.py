@@ -18,7 +18,7 @@ A request that adds faults contains each fault as a JSON object. The object has 
     {"disk": "full"}
 
 The responses of the control port describe faults in the same JSON format as the requests of a test. In a
-response, a fault of client requests also has the key `count`: the number of requests changed so far.
+response, a fault of client requests also has the key `count`: the number of requests that the fault has changed.
 
 If a request to the control port is wrong, the response is one line: `{"error": "..."}`.
 

@@ -1,7 +1,7 @@
 """Faults as YAML or JSON objects, for a file of faults and for HTTP requests to the control port.
 
-A file of faults is a list of objects. An object with the key `api` describes a fault of requests. Its keys are
-arguments of `Faults.add`.
+A file of faults is a list of objects, one for each fault. An object with the key `api` describes a fault of
+requests. Its keys are arguments of `Faults.add`.
 
 An object with the key `disk` describes a fault of the disk. The value of `disk` is the argument `kind` of
 `DiskFaults.add`. The other keys are the other arguments.

@@ -86,8 +86,8 @@ def _throttling(api: ApiKey, handlers: Mapping[ApiKey, Handler], quotas: ClientQ
         seconds = time.thread_time() - started
         wait = quotas.record(QuotaKey.REQUEST_PERCENTAGE, client, seconds * 100)
         if api in SIZES:
-            # The response to a Produce request can be a `Deferred`: a response that is not ready yet. For Produce, the
-            # function in SIZES measures the records in the request, so it needs no response.
+            # Of the APIs in SIZES, only Produce can return a `Deferred`: a response that is not ready yet. For Produce,
+            # the function in SIZES measures the records in the request, so it needs no response.
             _, size = SIZES[api](request, None if isinstance(response, Deferred) else response)
             wait = max(wait, quotas.record(KEYS[api], client, size))
         context.client.mute(wait)

@@ -68,7 +68,7 @@ class RateWindow:
 
     If the result is negative, the throttle time is 0.
 
-    A window starts when its oldest sample begins, and has 11 seconds. The *covered time* is the time since this
+    The window is 11 s long and starts when its oldest sample begins. The *covered time* is the time since this
     start, plus 1 s for each second of the window that is still in the future.
 
     In this example, the quota is 1,000 bytes/s, and a client sends three requests:
@@ -78,8 +78,7 @@ class RateWindow:
          0.5 s   7,000         15,000          15 s         10.5 s   4.5 s
         12.0 s   1,000          1,000           1 s         10.0 s   0
 
-    At 0.0 s, ten seconds of the window are in the future. The covered time is therefore
-    0 s + 10 * 1 s = 10.0 s.
+    At 0.0 s, ten seconds of the window are in the future. The covered time is therefore 0 s + 10 * 1 s = 10.0 s.
 
     At 12.0 s, the window has forgotten the first sample, because the last value of this sample (at 0.5 s) is more
     than 11 s old.
@@ -112,8 +111,8 @@ class RateWindow:
     def _covered_ms(self, now_ms: int) -> int:
         """Return the covered time (ms), which the docstring of `RateWindow` defines.
 
-        At a client's first request, ten of the 11 samples (1 s each) have not begun, so the covered time is 10 s. With
-        a quota of 1,000 bytes/s, the client can send 10,000 bytes without a delay.
+        At a client's first request, ten of the 11 seconds are still in the future, so the covered time is 10 s. With a
+        quota of 1,000 bytes/s, the client can therefore send 10,000 bytes at once without a delay.
         """
         elapsed = now_ms - self.samples[0].start_ms
         missing = self.size.samples - 1 - elapsed // self.size.sample_ms

@@ -216,7 +216,7 @@ class DelegationTokens:
         credential = self._credentials.get((mechanism, token_id))
         if credential is None:
             # The salt must not show a client whether this token exists. A real token therefore gets the same salt as
-            # `unknown`, the false credential for an id without a token.
+            # `unknown`, the decoy that the method returns if no token has this id.
             salt, password = unknown.salt, base64.b64encode(self.hmac_of(token)).decode()
             salted = scram.salted_password(mechanism, password, salt, unknown.iterations)
             credential = scram.credential_of(mechanism, salted, salt, unknown.iterations)

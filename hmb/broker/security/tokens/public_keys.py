@@ -47,7 +47,7 @@ class PublicKeys:
         the id is still unknown.
         """
         is_old = time.monotonic() - self._loaded_at > self._refresh
-        # Another thread can hold `_lock` to load new keys. If `_keys` contains `key_id`, use the old key without
+        # Another thread can hold `_lock` while it loads new keys. If `_keys` contains `key_id`, use the old key without
         # waiting. If `key_id` is missing, wait, because the new keys can contain it.
         if (key_id not in self._keys or is_old) and self._lock.acquire(blocking=key_id not in self._keys):
             try:

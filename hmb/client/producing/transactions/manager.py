@@ -160,7 +160,7 @@ class TransactionManager(AtLeastOnce):
             flush()
         except BaseException:  # includes Ctrl-C (KeyboardInterrupt)
             with self._lock:
-                # `commit` has not sent EndTxn yet, so the application can still abort the transaction.
+                # The first try has not sent EndTxn yet, so the application can still abort the transaction.
                 if is_first_try and self._state is TransactionalState.COMMITTING:
                     self._state = TRANSITIONS.next(self._state, TransactionalEvent.COMMIT_INTERRUPTED)
             raise
@@ -280,7 +280,7 @@ class TransactionManager(AtLeastOnce):
 
         response: EndTxnResponse = self._ask(EndTxnRequest, its.end[-1], request, requests.error_codes)
         if response.producer_id != NO_PRODUCER_ID:
-            # If Ctrl-C now interrupts `commit`, the next `commit` must not send a second EndTxn request.
+            # The transaction has ended. If Ctrl-C now interrupts `commit`, the next `commit` must not send EndTxn.
             self._is_begun = False
             self._producer = ProducerIdAndEpoch(response.producer_id, response.producer_epoch)
 

@@ -34,7 +34,7 @@ from hmb.records.producer_numbers import ProducerIdAndEpoch
 
 FEATURE = "transaction.version"  # a feature of the cluster; its level is the newest supported transaction version
 # From FIRST_VERSION_OF_BROKERS on, the versions of AddPartitionsToTxn are only for requests between brokers. Clients
-# use the versions before it.
+# use the older versions.
 NEWEST_ADD_PARTITIONS = FIRST_VERSION_OF_BROKERS - 1
 NEWEST_ADD_OFFSETS, NEWEST_INIT = AddOffsetsToTxnRequest.versions[-1], InitProducerIdRequest.versions[-1]
 FIRST_INIT_WITH_EPOCH = InitProducerIdRequest.first_version("producer_epoch")

@@ -5,8 +5,8 @@ Some topics are too large for one machine. Spark runs a topology on a cluster, a
 - Spark's driver, the process that controls a query, replaces the negotiator, which controls the snapshots.
 
 The functions of a topology run on Spark without changes. If no record is late, a bolt computes the same state
-with and without Spark. Spark can process the tuples in another order, but a bolt's state does not depend on
-this order.
+with and without Spark, but only Spark keeps the states of closed windows. Spark can process the tuples in
+another order. A bolt's state does not depend on this order, because the states are commutative monoids.
 
 A bolt with a state runs as one or more *instances*. Their number is the bolt's `parallelism`. Each instance has
 its own state. All tuples with the same key go to the same instance. Each node becomes a part of a query:
@@ -41,15 +41,14 @@ The classes `HeldBackSink` and `TransactionalSink` keep outputs until a snapshot
 cannot store these outputs, so `on_spark` refuses both classes.
 
 **Late tuples.** Without Spark, a spout drops late records, and a bolt deletes the state of each closed window.
-On Spark, nothing is dropped or deleted: every record counts, and a bolt keeps the states of all windows. So if
-no record is late, both results are equal. If some records are late, only Spark's result includes them.
+On Spark, nothing is dropped or deleted: every record counts, and a bolt keeps the states of all windows. If no
+record is late, each window gets the same state with and without Spark. If some records are late, only Spark's
+states include them.
 
 **Combiners.** The option `combine=True` of a bolt has an effect only without Spark: within each batch, the
-sender merges all tuples with the same key. For example, three tuples "sun" become ("sun", 3). The bolt computes
-outputs once for all three.
-
-Without Spark, a bolt with `combine=True` computes outputs once for each key of a batch. On Spark, it computes
-outputs for each tuple. The bolt's state is the same in both cases.
+sender merges all tuples with the same key. For example, three tuples "sun" become ("sun", 3). The bolt then
+computes outputs once for each key of the batch. On Spark, it computes outputs for each tuple. The bolt's state
+is the same in both cases.
 
 The operator `transformWithState` needs Spark's RocksDB state store, and Python's `protobuf`. One query can contain
 several of these operators. The older operator `applyInPandasWithState` can occur only once in a query.

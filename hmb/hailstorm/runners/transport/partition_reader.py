@@ -2,11 +2,9 @@
 
 Two changes of a topic could lead to wrong results. If the reader detects one, it raises an error, which ends
 the topology:
-
 - Records have *expired*: retention deleted them before the spout read them. For example, a spout must continue
-  at offset 30, but the log begins at offset 40. Only at the first start of a spout with offset="earliest", the
-  setting `allow_expired` prevents the error.
-
+  at offset 30, but the log begins at offset 40. The setting `allow_expired` prevents the error only at the first
+  start of a spout with offset="earliest".
 - The topic was *created again*: its log ends before the offset at which the spout has to continue.
 
 The reader cannot always detect that a topic was created again. For example, the spout has to continue at offset
