@@ -181,7 +181,8 @@ def broker_options(function: Function) -> Function:
         "bootstrap",
         type=_address,
         metavar="HOST:PORT",
-        help="Measure this broker. Without it the benchmark starts HMB, and Kafka 4.3.0 if its jars are installed.",
+        help="Measure the broker at this address. Without this option, the benchmark starts HMB. It also starts Kafka "
+        "4.3.0 if Kafka's jars are installed.",
     )(function)
 
 

@@ -13,8 +13,8 @@ also imports the broker only once. The benchmark therefore does not measure the 
 Each test that the benchmark runs creates a topic, sends ten records with a new HMB producer, and reads
 these records with a new HMB consumer.
 
-In each round, the benchmark runs the tests once, and all other steps, for example the start, RUNS times.
-The table shows the median time of each step next to its goal.
+In each round, the tests run once. Each shorter step runs RUNS times, for example the start of the broker. The
+table shows the median time of each step next to the step's goal.
 """
 
 from __future__ import annotations

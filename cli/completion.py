@@ -68,12 +68,13 @@ complete -o nosort -F %(complete_func)s %(prog_name)s
         line = os.environ["HMB_LINE"]
         words = split_arg_string(line)[1:]
         incomplete = "" if line.endswith((" ", "\t")) or not words else words.pop()
-        # `_kept` is the number of characters that bash keeps. For `localhost:90`, these are the 10 of `localhost:`.
+        # Bash replaces only the text after the last `:` or `=`. For `localhost:90`, `_kept` is 10, the length of
+        # `localhost:`.
         self._kept = max(incomplete.rfind(":"), incomplete.rfind("=")) + 1
         if incomplete.startswith("--"):
-            # Click returns only the value of an option, so do not count the characters of `--option=`. For example, the
-            # user completes `--option=localhost:90`. Bash keeps the 19 characters `--option=localhost:`. The first 9 of
-            # them are `--option=`, so 19 - 9 = 10 belong to the value.
+            # The library click returns the value of an option without `--option=`, so `_kept` must not count these
+            # characters. For example, of `--option=localhost:90`, bash keeps the 19 characters `--option=localhost:`.
+            # Of these, 9 are `--option=`, so `_kept` is 19 - 9 = 10.
             self._kept = max(self._kept - incomplete.find("=") - 1, 0)
         return words, incomplete
 

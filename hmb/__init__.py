@@ -107,9 +107,9 @@ An idempotent producer sends a batch again if it gets no response. In step 9 of 
 `RecordBatch.with_base_offset` writes the offset of the first record into the header of the batch. If the active
 segment is full, `LogSegments.roll` starts a new segment (`storage/log_segments.py`).
 
-`DurableFile.write` writes a batch to a file (step 10 of the Produce tour, `storage/files/virtual.py`).
-`IndexFile._append` writes an entry of the offset index (step 12, `storage/files/sorted_entries.py`). It also
-writes the entries of the time index (`storage/time_index.py`).
+`Segment.append` calls `DurableFile.write` (`storage/files/virtual.py`) to write a batch to a file. The offset
+index and the time index (`storage/time_index.py`) call `IndexFile._append` (`storage/files/sorted_entries.py`)
+to write an entry.
 
 After step 12 of the Produce tour, `Watchers.wake_all` wakes the Fetch requests that wait for new records
 (`storage/watchers.py`).
@@ -137,8 +137,8 @@ The Fetch tour consists of the functions that handle a Fetch request, in the ord
 10. `broker/network/gathering.py` `ResponseQueue.send` passes the parts to `send` (`sending.py`)
 11. `broker/network/sending.py` `_send_region` asks the kernel to send the region (`sendfile`)
 
-The handler of Fetch calls `long_poll` (`broker/long_poll.py`) after step 2 of the Fetch tour. `long_poll` reads
-all requested partitions. If it finds too few bytes of records, it waits for new records and reads again.
+The handler of Fetch calls `FetchSessions.begin`, and then `long_poll` (`broker/long_poll.py`). `long_poll`
+reads all requested partitions. If it finds too few bytes of records, it waits for new records and reads again.
 
 `CachedPartition.log` finds the log of each requested partition (`broker/fetch_sessions.py`).
 `_Fetch._set_records` then calls `Log.read`, which calls `Log._read` (step 3 of the Fetch tour).
@@ -165,8 +165,8 @@ the Fetch tour, `Segment.read` returns a `FileRegion` (`storage/files/virtual.py
 of the records in a file, and their size in bytes.
 
 The handler of Fetch puts the `FileRegion` into the response's field `records`. The encoder
-(`protocol/primitives.py`) does not read the region's bytes. In step 11 of the Fetch tour, `_send_region` asks
-the kernel to send them.
+(`protocol/primitives.py`) does not read the region's bytes. Later, `_send_region` (`broker/network/sending.py`)
+asks the kernel to send these bytes.
 
 JoinGroup and SyncGroup belong to the *classic* group protocol, in which a member of the group assigns the
 partitions. In the new protocol (KIP-848), the broker assigns the partitions.

@@ -20,7 +20,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple, Protocol
 
-# A follower is in the ISR if its last fetch of all missing records was at most MAX_LAG steps ago.
+# A follower is in the ISR if it had all the leader's records after a fetch at most MAX_LAG steps ago.
 MAX_LAG = 6
 ACTIONS = ("produce",) * 4 + ("fetch",) * 6 + ("crash", "restart")
 

@@ -25,8 +25,8 @@ from hmb.protocol.api_keys import ApiKey
 from .hmb_broker import Hmb
 
 PRODUCE = ApiKey.PRODUCE.to_bytes(2)
-# In a request and in a response, 4 other bytes precede the correlation id. A response begins with its size (int32). A
-# request begins with API key and API version (int16 each), because the server has already removed its size.
+# In a response, the correlation id follows the response's size (int32). In a request, the correlation id follows the
+# API key and the API version (int16 each), because the server has already removed the request's size.
 CORRELATION_ID = slice(4, 8)
 
 

@@ -37,15 +37,15 @@ LOGARITHMIC_FROM = 20.0  # A panel has a logarithmic axis if its largest value i
 def dots(view: SampleView, title: str, samples: Sequence[Sample]) -> Figure:
     """Draw a chart in which dots show measured values and, in some charts, ratios of these values.
 
-    A ratio compares two brokers or clients in the same task and the same round. For example, HMB sends 200,000
-    records/s and Kafka sends 100,000 records/s. The ratio is 2.
+    A ratio compares two brokers or clients in the same task and round. For example, HMB sends 200,000 records/s and
+    Kafka sends 100,000 records/s, so the ratio is 2. The chart has ratios only if it shows several tasks, and the
+    samples contain a broker or client to compare with.
 
-    The chart has ratios only if it shows several tasks, and if the samples contain a broker or client to compare
-    with. With ratios, the chart has two panels for each quantity for which `Column.compare` is True: one panel for
-    the values, and one panel for the ratios. Without ratios, it has one panel for each measured quantity.
+    Without ratios, the chart has one panel for each measured quantity. With ratios, it leaves out all quantities
+    whose `Column.compare` is False. Each remaining quantity has two panels: values and ratios.
 
-    Ratios are useful when the rates of two tasks are very different, for example 1,000,000 records/s and 10,000
-    records/s. On one axis for both rates, a difference of 1,000 records/s is hard to see.
+    Ratios are useful if two tasks have very different rates, for example 1,000,000 records/s and 10,000 records/s.
+    On one axis for both rates, a difference of 1,000 records/s is hard to see.
     """
     cells = view.runs(samples)
     columns = [each for each in view.columns if any(each.key in run.figures for run in samples)]

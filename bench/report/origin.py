@@ -92,8 +92,8 @@ def newest_files() -> list[Path]:
     return []
 
 
-# By default, the module of a suite (benchmark) is in the folder `scenarios`. This table maps the name of each other
-# suite to its module in `hmb.bench`.
+# Most suites (benchmarks) have a module in the folder `scenarios`. For every other suite, this table maps the name of
+# the suite to a module in `hmb.bench`.
 MODULES = {
     "thesis": "thesis.suite",
     "hailstorm": "streams.hailstorm",

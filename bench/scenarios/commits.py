@@ -77,9 +77,10 @@ def start_brokers(stack: ExitStack, versus: peers.Installation | None) -> dict[s
 def command(
     measurement: Measurement, versus: peers.Installation | None, connections: int, in_flight: int, seconds: float
 ) -> None:
-    """Measure how many offsets per second a broker commits, to disk and to the page cache.
+    """Measure how many offset commits per second a broker handles.
 
-    Three brokers run alternately: HMB with log.flush.acks.all=true, HMB with log.flush.acks.all=false, and Kafka 4.3.0.
+    In each round, the command measures three brokers, one after the other: HMB with log.flush.acks.all=true, HMB with
+    log.flush.acks.all=false, and Kafka 4.3.0. Only the first broker waits until a commit is on disk.
     """
     brokers = start_brokers(measurement.stack, versus)
     progress = measurement.progress(len(brokers) * (1 + measurement.round_count))

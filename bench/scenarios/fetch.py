@@ -97,9 +97,9 @@ class FrameClient:
     def send(self, request: Request, version: int) -> Any:
         """Send a request, and return its decoded response.
 
-        The caller must not call `send` after it has called `frame` itself. For each encoded request, `_connection`
-        expects a response, but `exchange` does not pass it the response. A later `send` would compare its response with
-        the older request, and raise ProtocolError.
+        Do not call `send` if you have called `frame` yourself. `frame` adds the request to the queue of `_connection`.
+        Only `send` removes requests from this queue, the oldest first. So `send` would compare its response with your
+        older request, and raise ProtocolError.
         """
         return self._connection.receive(self.exchange(self.frame(request, version)))[1]
 

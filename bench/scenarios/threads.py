@@ -74,7 +74,7 @@ class ThreadLayout:
 
 
 def start_layouts(handlers: Sequence[int], stack: ExitStack) -> list[ThreadLayout]:
-    """Start a broker with one thread per connection. For each n in `handlers`, start one with n handler threads."""
+    """Start a broker with a thread per connection. For each n in `handlers`, start a broker with n handler threads."""
     brokers = {None: peers.Hmb()} | {
         count: peers.Hmb(config={"threading": "staged", "num.io.threads": str(count)}) for count in handlers
     }

@@ -12,9 +12,8 @@ and a broker:
     3   HMB's producer   -> Kafka's broker
     4   HMB's producer   -> HMB's broker
 
-In this folder, the word *scenario* always has this meaning. In the rest of this project, a scenario is a
-benchmark (`hmb.bench.scenarios`). The class `Pair` (suite.py) contains a producer, a broker and the scenario's
-number.
+Only in this folder, a *scenario* is a producer and a broker. Elsewhere in this project, it is a benchmark
+(`hmb.bench.scenarios`). The class `Pair` (suite.py) contains a producer, a broker and the scenario's number.
 
 Read in this order:
 1. `cells`    ten combinations of a message size and a batch size, with the rates that the thesis measured

@@ -9,9 +9,9 @@ In scenario 4, the producer and the broker come from HMB.
 For each of the scenarios 2 to 4, the tables show a *ratio*: the rate of the scenario divided by the rate of
 scenario 1. Both rates come from the same round.
 
-Each table of rates is for one release of Kafka. Its scenarios 1 to 3 use this release. Scenario 4 uses only
-HMB, so its rates are the same in each of these tables. The ratios of scenario 4 differ, because they also
-depend on the rates of scenario 1.
+Each table of rates is for one release of Kafka. Scenarios 1 to 3 use this release. Scenario 4 uses only HMB, so
+its rates are the same in every table. But the ratios of scenario 4 differ, because they are its rates divided by
+the rates of scenario 1.
 
 The thesis used other machines and another network. Its rates (MB/s) therefore cannot be compared with the rates
 that this benchmark measures. But the ratios can be compared. A ratio of 1.5, for example, means that one

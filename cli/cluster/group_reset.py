@@ -88,7 +88,7 @@ def ago(text: str) -> int:
 @click.option("--shift-by", type=int, metavar="N", help="Add N to each committed offset. N can be negative.")
 @click.option(
     "--by-duration", type=ago, metavar="DURATION",
-    help="Set each offset to the first record in this period before now. Write 90 minutes as 1h30m or PT1H30M."
+    help="Set each offset to the first record that is not older than DURATION. Write 90 minutes as 1h30m or PT1H30M."
 )
 @click.option(
     "--to-datetime", type=moment, metavar="TIME",

@@ -61,8 +61,9 @@ def command(
     first offset. A partition contains at most this number of records. It contains fewer if compaction has removed
     records, or if some offsets belong to transaction markers.
 
-    With --time, show the offset of the first record at or after TIME in each partition instead. Examples of TIME
-    are 2026-02-14T10:30:00Z, -1h30m (before now) and 1771065000 (seconds or milliseconds since 1970).
+    With --time, the command does not show these two offsets. It shows the offset of the first record at or after
+    TIME in each partition. Examples of TIME are 2026-02-14T10:30:00Z, -1h30m (before now) and 1771065000 (seconds or
+    milliseconds since 1970).
 
     TIME can also be a word: earliest, latest, max-timestamp (the record with the greatest timestamp),
     earliest-local or latest-tiered. Kafka's tool has a number for each word, and TIME can be such a number, too: -2

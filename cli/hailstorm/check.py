@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 )
 @click.option(
     "--seed", type=int, default=0, show_default=True,
-    help="The seed of the random choices: the states that the command merges, and the orders of the records.",
+    help="The seed of the random numbers, which select the orders of the records and the states to merge.",
 )
 @json_option
 def command(topology: str, client: ClientConfig, records: int, seed: int, as_json: bool) -> None:

@@ -52,7 +52,8 @@ DISPLAY_INTERVAL = 0.25  # seconds
 @click.option("--until-end", is_flag=True, help="End after the last record that the topics contain now.")
 @click.option(
     "--allow-expired", is_flag=True,
-    help="Begin at the first records that still exist, if earlier ones have expired. By default this is an error.",
+    help="Begin at the oldest remaining record of a partition, even if retention has deleted older records. Without "
+    "this option, deleted records are an error.",
 )
 @click.option(
     "--grace-period",

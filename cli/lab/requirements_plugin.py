@@ -275,7 +275,7 @@ def load(path: Path, events: Events) -> ModuleType:
 
 
 def limit_processor_time() -> None:
-    """Let the system end this process when it has used another PROCESSOR_TIME seconds of processor time.
+    """Make the system end this process after PROCESSOR_TIME more seconds of processor time.
 
     A timer is not enough, because it cannot interrupt a single call such as `sum(itertools.repeat(1))`.
     """

@@ -27,8 +27,8 @@ class OpenedView(NamedTuple):
     rows: Callable[[Any], list[Row]]
     keys: Sequence[str]  # columns that identify a row
     sorted_by: str
-    # If the broker's state lacks the data of this table, the dict `state["missing"]` maps this key to the reason. The
-    # table's heading shows the reason. The default "" is for data that every state contains.
+    # `missing` is a key of the dict `state["missing"]`. If the broker's state lacks the table's data, the table's
+    # heading shows the value of this key: the reason. The default "" is for data that every state contains.
     missing: str = ""
     empty: str = ""  # the text in place of the rows, if no row exists
 

@@ -24,9 +24,12 @@ SEGMENT = ("topic", "partition", *SEGMENTS.columns)
 def command(views: tuple[str, ...], source: StateSource, as_json: bool) -> None:
     """Print the state of a broker that was started with `hmb broker --state PORT`.
 
-    For other brokers, use -b. VIEW is partitions, groups, requests, clients, segments or events. Without VIEW,
-    print the first four views and the last ten events. --json prints the whole state, or the parts for VIEW, as
-    JSON.
+    For a broker that was started without --state, use the option -b HOST:PORT.
+
+    VIEW is partitions, groups, requests, clients, segments or events. Without VIEW, the command prints the first
+    four views and the last ten events.
+
+    With --json, the command prints the whole state as JSON. With --json and VIEW, it prints only the data of this view.
     """
     with source.opened() as fetch:
         state = fetch()

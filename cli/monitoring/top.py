@@ -49,7 +49,8 @@ RESERVE = 5.0  # seconds; if the next update is late, the broker continues to re
 def command(view: str, interval: float, once: bool, source: StateSource, as_json: bool) -> None:
     """Watch a broker's partitions, groups, requests or clients.
 
-    The broker must be started with `hmb broker --state PORT`. To watch any other broker, use the option -b.
+    The broker must be started with `hmb broker --state PORT`. To watch a broker that was started without --state,
+    use the option -b HOST:PORT.
 
     VIEW is partitions, groups, requests or clients. The column `rate` shows records, commits or requests per
     second. The column `trend` shows whether the lag of a group is growing or shrinking.

@@ -7,8 +7,8 @@ To find a trend, this module compares each sample of the lag with each later sam
 a sum if the later lag is greater, and subtracts 1 if the later lag is smaller. Among the lags 3, 0, 7, 2, 5, six pairs
 grow and four shrink, so the sum is 2. The lags 1, 4, 6, 9, 12 have ten growing pairs, so the sum is 10.
 
-With a steady lag, growing and shrinking pairs are equally likely, so the sum is near 0, but usually not exactly 0.
-For five samples, the sum's standard deviation is 4.1.
+If the lag is steady, pairs of samples add 1 to the sum about as often as they subtract 1, so the sum is near 0.
+For five samples, its standard deviation is 4.1.
 
 The lag is *growing* if the sum over all pairs is greater than two standard deviations of the sum. It is
 *shrinking* if the sum is less than minus two standard deviations. Otherwise, it is *steady*. For five samples,

@@ -213,7 +213,8 @@ OPTIONS: list[Callable[[Any], Any]] = [
     GROUP("-G", "--group", metavar="NAME", shell_complete=complete_groups,
         help="Join this group: start at its committed offsets, and commit the offsets of printed records."),
     GROUP("--static", "group_instance_id", synonyms=["--group-instance-id"], metavar="ID",
-        help="Join the group as this static member. After a quick restart, it has the same partitions again."),
+        help="Join the group as the static member ID. If the command ends and starts again quickly, it gets the same "
+        "partitions."),
     GROUP("--group-protocol", type=click.Choice([kind.value for kind in CONSUMER_GROUP_TYPES]),
         help="The group protocol: classic, or consumer, which KIP-848 defines."),
     GROUP("--assignor", "assignors", synonyms=["--balancer"], multiple=True, metavar="NAME",
@@ -224,9 +225,10 @@ OPTIONS: list[Callable[[Any], Any]] = [
     GROUP("--ack", type=click.Choice(ACKNOWLEDGEMENTS),
         help="With --share: accept, release or reject each printed record.  [default: accept]"),
     RECORDS("--pattern", synonyms=["--include", "--whitelist"], type=regular_expression, metavar="REGEX",
-        help="Read all topics whose whole name matches, also topics that are created after the start."),
+        help="Read all topics whose whole name matches REGEX. If such a topic is created later, the command reads it "
+        "as well."),
     RECORDS("--exclude", synonyms=["--blacklist"], type=regular_expression, metavar="REGEX",
-        help="With --pattern: leave out topics whose whole name matches."),
+        help="With --pattern: leave out topics whose whole name matches REGEX."),
     RECORDS("--filter-key", "filter_keys", type=bytes_expression, multiple=True, metavar="REGEX",
         help="Print only records whose key contains a match of REGEX."),
     RECORDS("--filter-value", "filter_values", synonyms=["--grep"], type=bytes_expression, multiple=True,
@@ -242,8 +244,10 @@ OPTIONS: list[Callable[[Any], Any]] = [
         Lengths in bytes: %K of the key, %S of the value. The letter %R also prints the length of the value, but as
         a 4-byte binary number. Counts: %H headers of the record, %i records printed so far.
 
-        Braces change how a field is printed: %v{hex}, %v{base64}, %v{unpack[>I$]}, %o{big32},
-        %d{strftime[%F %T]}, %h{ %k=%v}.
+        Braces change how a field is printed. For example, %v{hex} and %v{base64} encode the value. To print a 4-byte
+        binary value as a decimal number, write %v{unpack[>I$]}. The field %o{big32} is the offset as a 4-byte binary
+        number. The field %d{strftime[%F %T]} is the date and the time. With %h{ %k=%v}, each header is printed in the
+        format between the braces.
 
         Special characters: \n, \t, \0, \xHH, %% (prints %)."""),
     OUTPUT(
@@ -257,9 +261,9 @@ OPTIONS: list[Callable[[Any], Any]] = [
     OUTPUT("-Z", "--null", is_flag=True, help="Print a null key or value as NULL, not as an empty text."),
     OUTPUT("--property", "properties", synonyms=["--formatter-property"], type=name_value, multiple=True,
         metavar="NAME=VALUE",
-        help="Set a property of kafka-console-consumer, for example print.key=true. The value of print.key, "
-        "print.headers, print.timestamp, print.partition, print.offset and print.value is true or false. The value of "
-        "key.separator, headers.separator, line.separator and null.literal is a text."),
+        help="Set a property, for example print.key=true. The properties are those of kafka-console-consumer. These "
+        "are true or false: print.key, print.headers, print.timestamp, print.partition, print.offset and print.value. "
+        "These are texts: key.separator, headers.separator, line.separator and null.literal."),
     OUTPUT("-v", "--verbose", is_flag=True,
         help="Print a note at the end of each partition, even if standard error is not a terminal."),
     OUTPUT("-q", "--quiet", is_flag=True, help="Print no note at the end of a partition."),

@@ -42,7 +42,8 @@ DELIVERY_TIMEOUT = 30.0  # seconds
 GRACE = 1.0  # seconds; after an error, the command waits at most this long for the next response
 LONGEST_GRACE = 5.0  # seconds; after an error, the command waits at most this long for all missing responses
 ABORT_GRACE = 5.0  # seconds; the command waits at most this long until the transaction is aborted
-# If a chunk has a value above this size (bytes), send each of its records alone. An error then names the right one.
+# An error for a whole chunk can name the wrong record. If a chunk contains a value above this size (bytes), send each
+# record alone.
 LARGE = 256 * 1024
 TICK = 0.1  # seconds; with --rate, the command sends the records of each tick together
 

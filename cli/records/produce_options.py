@@ -159,16 +159,17 @@ OPTIONS: list[Callable[[Any], Any]] = [
     INPUT("-Z", "--null", "empty_is_null", is_flag=True, synonyms=["--tombstone"],
         help="Send an empty key or value as null. A record whose value is null is a tombstone."),
     INPUT("--property", "properties", synonyms=["--reader-property"], type=name_value, multiple=True,
-        metavar="NAME=VALUE", help="Set a property of kafka-console-producer, for example parse.key=true. The value of "
-        "parse.key, parse.headers and ignore.error is true or false. The value of key.separator, headers.delimiter, "
-        "headers.separator, headers.key.separator and null.marker is a text."),
+        metavar="NAME=VALUE", help="Set a property, for example parse.key=true. The properties are those of "
+        "kafka-console-producer. These are true or false: parse.key, parse.headers and ignore.error. These are texts: "
+        "key.separator, headers.delimiter, headers.separator, headers.key.separator and null.marker."),
     INPUT("-c", "--count", type=IntRange(1), metavar="N", help="Stop after N records."),
     RECORD("-k", "--key", metavar="KEY", help="The key of each record that has no key in the input."),
     RECORD("-H", "--header", "headers", type=header, multiple=True, metavar="NAME=VALUE",
         help="Add a header. The option can be repeated."),
     RECORD("-p", "--partition", type=IntRange(BY_KEY), shell_complete=complete_partitions, metavar="N",
-        help="Send all records to partition N. If N is -1, the key of each record selects the partition, even if the "
-        "record's line of JSON contains a partition.  [default: the partition in the line of JSON, or by key]"),
+        help="Send all records to partition N. If N is -1, the key of each record selects its partition. With -p, the "
+        "command ignores partitions in the input. Without -p, a line of JSON can contain the partition of its record; "
+        "for all other records, the key selects the partition."),
     RECORD("--partitioner", type=click.Choice(PARTITIONER_NAMES),
         help="How a key selects a partition.  [default: murmur2, as in Kafka]"),
     RECORD("-t", "--topic", type=topic_name, shell_complete=complete_topics, metavar="TOPIC",

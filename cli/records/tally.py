@@ -128,8 +128,8 @@ class Tally:
     def raise_error(self) -> None:
         """If a record was lost, raise the error that caused the loss.
 
-        If an invalid record of another chunk is the cause, only the error of that chunk names the record. If this error
-        is still missing, the method waits for it, for at most CAUSE_TIMEOUT seconds.
+        An invalid record of chunk A can also cause an error for chunk B, but only A's error names the record. If B
+        fails before A, the method waits for A's error, at most CAUSE_TIMEOUT seconds.
         """
         with self._changed:
             self._changed.wait_for(lambda: not self._caused_elsewhere, CAUSE_TIMEOUT)

@@ -1,4 +1,4 @@
-"""`hmb tokens`: create, renew, expire and list delegation tokens."""
+"""`hmb tokens`: create, renew and list delegation tokens, and make them expire."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ hmac_option = click.option(
 
 @click.group()
 def command() -> None:
-    """Create, renew, expire and list delegation tokens.
+    """Create, renew and list delegation tokens, and make them expire.
 
     With a delegation token, a program can log in as you without your password. A token is valid only for a limited
     time. The broker must have the setting delegation.token.secret.key. To use these commands, log in without a

@@ -152,7 +152,7 @@ def client_options(
 
 
 def cluster_options(command: Command) -> Command:
-    """Add `--json` (for the parameter `as_json`) and the options of an Admin (for `client`) to a command."""
+    """Add options to a command: `--json` sets the parameter `as_json`, and an Admin's options set `client`."""
     return client_options()(json_option(command))
 
 

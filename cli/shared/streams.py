@@ -85,8 +85,8 @@ def prepare_streams() -> None:
         (2, sys.stderr, os.O_WRONLY),
     ):
         if stream is None:
-            # `os.open` returns the smallest free descriptor. This is `number`: it is closed, and all smaller
-            # descriptors are open.
+            # The descriptor `number` is closed, and all smaller descriptors are open. `os.open` returns the smallest
+            # closed descriptor, so `opened` equals `number`.
             opened = os.open(os.devnull, way)
             assert opened == number
     if sys.stdin is None:

@@ -240,7 +240,8 @@ class Proxy:
                     self._threads.discard(thread)
 
         thread = threading.Thread(target=run, name=name, daemon=True)
-        # A thread removes itself from `_threads` at its end. With the lock, this cannot happen before `add`.
+        # At its end, a thread removes itself from `_threads`. The lock delays this removal until `add` has added the
+        # thread.
         with self._lock:
             thread.start()
             self._threads.add(thread)

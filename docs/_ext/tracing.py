@@ -153,11 +153,10 @@ def add_calls(sequence: sequences.Sequence, events: Sequence[Event]) -> None:
 
 
 class _Thread(NamedTuple):
-    """A thread whose recorded calls `add_calls` draws.
+    """One thread of a recorded program, with the participants whose functions it is executing.
 
-    In the drawing, each recorded function belongs to a participant. The list `lanes` contains the participants of
-    the recorded functions that the thread is executing. For example, if a function of "broker" has called a
-    function of "log", `lanes` is ["broker", "log"].
+    Each recorded function belongs to a participant of the drawing. For example, if a function of "broker" has
+    called a function of "log", the list `lanes` is ["broker", "log"].
 
     `home` is the participant of the thread's first recorded function.
     """

@@ -7,8 +7,8 @@ operation.
 In TOPIC_OPERATIONS, GROUP_OPERATIONS and CLUSTER_OPERATIONS, the bit of every possible operation is 1
 (permitted). A handler writes one of these numbers into its response, without checking any ACLs.
 
-Without an authorizer, the number stays unchanged. With an authorizer, a *guard* (a function, see
-security/acls/guards.py) then checks the ACLs, and sets the bit of each forbidden operation to 0.
+If the broker has an authorizer, a *guard* (a function, see security/acls/guards.py) checks the ACLs, and sets
+the bit of each forbidden operation to 0. Otherwise, all bits stay 1.
 """
 
 from hmb.protocol.enums import AclOperation

@@ -76,7 +76,7 @@ class Dispatcher:
                 return login.raw_response(bytes(frame))
             login.admit(int.from_bytes(frame[:API_KEY_SIZE]))
         # `ALLOWANCE.spend` limits the memory of decoded values. Handlers can also decode values, so the limit stays
-        # until the handler returns. A `try` block then removes the limit, because a context manager would take 0.4 us
+        # until the handler returns. The code uses `try` and `finally`, because a context manager would take 0.4 us
         # longer.
         ALLOWANCE.spend = account.take_values
         try:

@@ -10,8 +10,8 @@ from typing import Protocol
 from hmb.protocol.errors import ErrorCode, KafkaError
 
 LOGGER = logging.getLogger(__name__)
-# These errors mean that a coordinator is not ready. Clients expect these errors only in a coordinator's responses. For
-# example, an old producer may not try again after one of them in a Produce response.
+# These errors mean that a coordinator is not ready. Clients expect them only in a coordinator's responses. For example,
+# if a Produce response contains such an error, an old producer possibly gives up.
 COORDINATOR_ERRORS = frozenset(
     {ErrorCode.COORDINATOR_LOAD_IN_PROGRESS, ErrorCode.COORDINATOR_NOT_AVAILABLE, ErrorCode.NOT_COORDINATOR}
 )

@@ -214,10 +214,10 @@ class FetchSessions:
     # client waits for each response before it sends the session's next request. Only one thread at a time then uses the
     # partitions.
     #
-    # Suppose that a client sends request A of a session and, before it receives the response, request B over another
-    # connection. Two threads then use the session's partitions, and the response to A can be wrong. Each request
-    # increases the session's epoch. Before the broker answers A, `store_offsets` takes `_lock` and compares the epochs.
-    # If B has increased the epoch, A gets an error.
+    # Suppose that a client sends requests A and B of a session over two connections, without waiting for the response
+    # to A. Two threads then use the session's partitions, and the response to A can be wrong. Each request increases
+    # the session's epoch. Before the broker answers A, `store_offsets` takes `_lock` and compares the epochs. If B has
+    # increased the epoch, A gets an error.
     _lock: threading.Lock = field(default_factory=threading.Lock)
     # Each request moves its session to the end, so the first session is the least recently used one (`_evict`).
     _sessions: OrderedDict[int, FetchSession] = field(default_factory=OrderedDict)

@@ -168,9 +168,9 @@ class TransactionalProduce:
     def _error_for_producer(self, error: KafkaError) -> KafkaError:
         """Return the error that the Produce response contains instead of `error`.
 
-        A producer expects some errors, for example NOT_COORDINATOR, only from a coordinator. After one of them in a
-        Produce response, an old producer may not try again. The method therefore returns NOT_ENOUGH_REPLICAS instead.
-        All producers try again after this error.
+        A producer expects some errors, for example NOT_COORDINATOR, only from a coordinator. If a Produce response
+        contained one of them, an old producer would perhaps give up. The method therefore returns NOT_ENOUGH_REPLICAS
+        instead. All producers try again after this error.
 
         An old client does not know every error code. For example, clients know TRANSACTION_ABORTABLE only since
         Produce 11. In older versions, the method returns an error with the older code INVALID_TXN_STATE.

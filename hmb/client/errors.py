@@ -21,9 +21,9 @@ application imports a class from `hmb`, or from the module in brackets:
       MirrorError           [hmb.mirror.errors] a mirror cannot continue
         MirrorInterrupted   [hmb.mirror.errors] a mirror's session fails, and a new session begins
 
-If a TLS setting is invalid, a client raises SecuritySettingError. If the client reads its settings from a
-properties file, it raises SettingError instead. A broker raises ConfigError. Often, HMB has converted a
-TlsSettingError to one of these errors.
+If a TLS setting is invalid, HMB usually raises a TlsSettingError internally. A client converts this error to
+SecuritySettingError, or to SettingError if the settings come from a properties file. A broker converts the
+error to ConfigError.
 
 The table does not contain the subclasses of KafkaError, for example `TopicDeleted` (hmb/spark/offsets.py).
 

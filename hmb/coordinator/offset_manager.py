@@ -66,7 +66,7 @@ class OffsetManager:
         # journal partition. A thread that holds this lock takes no other lock.
         self._lock = threading.Lock()
 
-    # -- methods whose caller must hold the group's lock, except `begin_end_transaction`
+    # -- The caller must hold the group's lock. Only `begin_end_transaction` needs no lock.
 
     def begin_commit(
         self,

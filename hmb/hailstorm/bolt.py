@@ -206,8 +206,8 @@ def _missing_map(windows: WindowsOf, *, has_transform: bool) -> str | None:
 
     - The windows are `Sessions`, which keep a separate state for each key.
     - Each window contains a map from keys to states, for example `MapOf(Sum())`.
-    - The user passes a function `transform` (`has_transform`), and the windows contain no sum or mean. For
-      example, the windows contain `TopN(3)`, which stores the keys.
+    - `has_transform` is True (the user passes a function `transform`), and the windows contain no sum or mean.
+      Other states, such as `TopN(3)`, can store the keys.
     """
     values = windows.values
     has_map = isinstance(values, MapOf) and type(values).lift is MapOf.lift

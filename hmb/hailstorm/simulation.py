@@ -254,7 +254,7 @@ class Simulation:
         except StaleEpochError as error:
             self._note(str(error))
             self._saves.remove(save)
-            # A newer epoch has begun. If the processor still uses the state machine of the old epoch, restart it.
+            # A newer epoch has begun. If the processor still uses the old epoch's state machine, restart the processor.
             if save.participant.machine is machine:
                 self._lose(name)
 

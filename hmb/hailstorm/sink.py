@@ -35,9 +35,9 @@ restart. Hailstorm assumes a temporary cause for OSError and KafkaError, and for
 and InterfaceError. In these cases, Hailstorm starts the sink again, and the sink continues from the last
 complete snapshot.
 
-All other exceptions end the topology. SQLite's OperationalError can mean a mistake in a statement. It then
-ends the topology, because a restart cannot repair the statement. If a library has its own exceptions for
-temporary failures, convert these exceptions to OSError in `write`.
+An exception whose cause does not seem temporary ends the topology. For example, SQLite raises OperationalError
+if a statement contains a mistake, and a restart cannot repair the statement. If a library has its own
+exceptions for temporary failures, convert these exceptions to OSError in `write`.
 
 Source: Hailstorm, chapter 3.5, "Sinks".
 """

@@ -32,8 +32,8 @@ some records, but misses none.
 A mirror saves the runs of a partition as text in an offset commit. Brokers limit the size of this text, so
 MAX_RUNS limits the number of runs.
 
-The command `hmb restore` translates the offsets of a backup with `Translation` (cli/backup/renumbering.py). It
-does not save the runs, so their number needs no limit (`keeps_all`).
+The command `hmb restore` uses a `Translation` for the offsets of a backup (cli/backup/renumbering.py). The
+command does not save this object, so the object's size needs no limit (`keeps_all`).
 """
 
 from __future__ import annotations

@@ -8,9 +8,9 @@ The commands `hmb state`, `hmb top` and `hmb ui` must find the ports of a runnin
 writes links to its state and to its page into a file in its data directory. The link to the state contains the *owner's
 token*, a secret for the user who runs the broker. Only this user can read the file.
 
-When the broker starts, it prints links to its state and its page. Both links contain a secret token, which
-is not the owner's token. The broker stores this token in a file, and uses it again after a restart. So
-after the restart, a page that is open in a browser still works.
+When the broker starts, it prints links to its state and its page. These links contain a secret token that
+stays the same after a restart, because the broker stores it in a file. A page that is open in a browser
+therefore still works. The owner's token (only for the broker's user) changes at each start.
 
 *Other computers.* The broker's state contains the names of topics and clients, and the broker's page also
 shows the values of records. So if other computers can reach the HTTP port for the state or for the page, this

@@ -133,7 +133,8 @@ def test_pipelined_produces_share_a_sync_and_a_system_call(
     """Several Produce requests of one client share a sync, and the broker sends their responses together.
 
     The client sends five requests. With acks=all, the broker syncs once, and sends all five responses with one system
-    call. With acks=1, one system call sends at most four responses, so the broker makes two system calls.
+    call. With acks=1, no response waits for a sync. The broker sends at most four such responses together, so it makes
+    two system calls.
     """
     log = ask.broker.topics.create("t", 1).partitions[0]
     log.append(RecordBatch.parse(encode_batch([Record(0, 0, None, b"value")])))
@@ -159,9 +160,10 @@ def test_pipelined_produces_share_a_sync_and_a_system_call(
 def test_a_ready_response_waits_only_if_the_next_request_is_a_produce(
     monkeypatch: pytest.MonkeyPatch, api_key: ApiKey, sends: int
 ) -> None:
-    """The broker sends three responses to Produce requests together, but three responses to Fetch requests one by one.
+    """A ready response to a Produce request waits for the next Produce request, but a Fetch response does not wait.
 
-    A Fetch request can wait for records. A response that is ready must not wait for the records of a later Fetch.
+    A later Fetch request can wait for new records. An earlier response that is ready must not wait for these records.
+    A Produce request does not wait for records, so the broker sends the responses to three Produce requests together.
     """
 
     class Ready:

@@ -1,4 +1,7 @@
-"""Tests of `long_poll` without logs. A new record ends the wait, and the request then removes its watchers."""
+"""Tests of `long_poll` with a simulated poll instead of a log.
+
+The test simulates a new record. The request must then end, and remove its watcher from each `Watchers` object.
+"""
 
 from __future__ import annotations
 
@@ -15,10 +18,10 @@ from tests.waiting import until
 
 
 class Poll:
-    """A poll that finds one `Watchers` object at the first call of `collect`, and another object at the second call.
+    """A simulated poll that finds a second `Watchers` object only at the second call of `collect`.
 
-    The poll of a ShareFetch request can also find an object later: it finds the `Watchers` object of a share-partition
-    only after the broker has loaded the state of this share-partition.
+    The same can happen in a ShareFetch request: the `Watchers` object of a share-partition is not available until the
+    broker has loaded the state of the share-partition.
     """
 
     def __init__(self) -> None:

@@ -1,4 +1,4 @@
-"""Fixtures that run a broker, and the command `hmb` in this process or in another process."""
+"""Fixtures for a running broker and for the command `hmb`. The command runs in this process or in another process."""
 
 import socket
 import subprocess

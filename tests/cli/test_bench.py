@@ -1,4 +1,4 @@
-"""Tests of `hmb bench`: it imports a benchmark only to run it, and reports each error in one line."""
+"""Tests of `hmb bench`: its help and its completion import no benchmark, and the command reports errors in one line."""
 
 from __future__ import annotations
 

@@ -83,9 +83,9 @@ def test_a_broker_that_does_not_run_completes_no_names(monkeypatch: pytest.Monke
 def test_bash_gets_the_part_of_a_word_that_it_replaces(
     monkeypatch: pytest.MonkeyPatch, word: str, item: str, replaced: str
 ) -> None:
-    """Bash divides words at `:` and `=`, and replaces only the last part of a word.
+    """Bash divides a word at `:` and `=`, and replaces only the text after the last of these characters.
 
-    So bash must receive only this part.
+    For example, bash completes `a:b` to `a:bc` when it replaces `b` by `bc`. So HMB must send `bc`, and not `a:bc`.
     """
     monkeypatch.setenv("HMB_LINE", f"hmb topics create t {word}")
     shell = WholeLineBashComplete(main, {}, "hmb", "_HMB_COMPLETE")
@@ -103,7 +103,7 @@ def test_the_script_of_each_shell(run: Hmb, shell: str) -> None:
 
 @pytest.mark.skipif(shutil.which("bash") is None, reason="no bash")
 def test_bash_completes_a_topic(populated: str, tmp_path: Path) -> None:
-    """A real bash completes the name of a topic after a word with a colon."""
+    """A real bash completes the name of a topic, although the broker's address earlier in the line contains a colon."""
     line = f"hmb consume -b {populated} ev"
     host, port = populated.split(":")
     words = f"hmb consume -b {host} : {port} ev"

@@ -307,7 +307,10 @@ def _read_until(terminal: int, *texts: bytes) -> None:
 
 
 def _drain(terminal: int) -> None:
-    """Read the terminal until the program has ended. Otherwise the program might wait because its terminal is full."""
+    """Read the program's output until the program has closed the terminal.
+
+    Otherwise, the terminal's buffer could become full. The program would then wait for free space, and never end.
+    """
     try:
         while os.read(terminal, 65536):
             pass

@@ -3,8 +3,9 @@
 A writer sends each line of a file as the value of one record, without a key, to a topic with one partition. A reader
 reads `count` records from the start of that partition, without a consumer group, and returns their values as lines.
 
-The test compares the written file and the read file byte for byte. A lost, repeated, reordered or changed record is a
-difference. The console tools transfer text, so the lines are UTF-8 and contain no CR or LF.
+The test compares the file that the writer sends with the lines that the reader returns, byte for byte. The test
+therefore finds lost, repeated, reordered and changed records. The console tools transfer text, so the lines are UTF-8
+and contain no CR or LF.
 
 Each writer lists the codecs that it supports. A reader must read all codecs, except those that its client refuses.
 Example: aiokafka refuses lz4 in message format 0, because the lz4 frames have a wrong header checksum (KAFKA-3160).

@@ -74,9 +74,10 @@ def run(text: str, kafka: Path) -> Iterator[Step]:
 
 
 def _run(session: CommandSession, command: str) -> str:
-    """Run a command of the page. On a busy machine, Spark can give up a worker, and the job is then started again.
+    """Run a command of the page. Run the command again if its Spark job fails because the machine is busy.
 
-    A job that is started again continues from its checkpoint, so its output does not change.
+    On a busy machine, a Python worker can start too late for Spark, and the job then fails. The next run of the job
+    continues from the job's checkpoint, so the output does not change.
     """
     from command_session import CommandFailed
 

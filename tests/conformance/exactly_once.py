@@ -4,8 +4,8 @@
     python -m tests.conformance.exactly_once --records 1000000 --against kafka43 --seed 7
     python -m tests.conformance.exactly_once --records 100000 --transactions
 
-The network (`Unreliable`) cuts connections, and delays, loses and copies requests. Through this network, HMB's producer
-writes 0, 1, 2, ... to each of several partitions.
+The class `Unreliable` simulates the network. It cuts connections, loses responses, and delays or repeats requests.
+Through this network, HMB's producer writes the numbers 0, 1, 2, ... to each of several partitions.
 
 After all writes, librdkafka reads each partition's log directly from the broker. The log must contain every number that
 the producer wrote, once and in order. Each record must have the offset that its acknowledgment contained. HMB's
@@ -76,9 +76,9 @@ def produce(network: Unreliable, records: int) -> ProducerMetrics:
 def produce_in_transactions(network: Unreliable, records: int) -> tuple[int, int]:
     """Write the records in transactions, and abort every third transaction.
 
-    Return the numbers of committed and failed records.
+    Return the number of committed records, and the number of failed transactions.
 
-    Kafka 4.3.0 sometimes refuses a transaction if the network repeats a batch after the batch's transaction has ended.
+    On Kafka 4.3.0, a transaction sometimes fails because the network has repeated a batch of an earlier transaction.
     """
     committed = failed = 0
     with hmb.Producer(

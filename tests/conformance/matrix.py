@@ -139,7 +139,10 @@ class Table:
         print(f"\n{label:32}", end="", flush=True)
 
     def cell(self, what: str, action: Callable[[], None]) -> bool:
-        """Run `action`, and print a cell: its time, FAIL, or `-` if the client is not installed."""
+        """Run the function `action`, and print one cell of the table. Return whether the function succeeded.
+
+        The cell contains the duration in seconds, FAIL after an error, or `-` if the client is not installed.
+        """
         started = time.monotonic()
         try:
             action()

@@ -8,8 +8,9 @@ and appends `other_suites/NAME.py` to the copy's `tests/conftest.py`. The fixtur
 project's fixtures that start Kafka in a container. The suite runs in a virtual environment of its own, in which the
 project's released package is installed.
 
-`other_suites/NAME.txt` lists the tests that are expected to fail, with their reasons. A line that ends with `*` matches
-every test whose name begins with the text before it. If another test fails, the command exits with code 1.
+`other_suites/NAME.txt` lists the tests that are expected to fail, with their reasons. For example, the line `tests/a*`
+matches every test whose name begins with `tests/a`. If a test fails that the list does not contain, the command exits
+with code 1.
 """
 
 from __future__ import annotations

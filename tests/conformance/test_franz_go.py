@@ -1,7 +1,8 @@
 """The tests of share groups in franz-go, a Kafka client in Go, pass with HMB as their broker (KIP-932).
 
-The tests are a part of franz-go's source code. `fetch_clients.sh` compiles them to one program. The largest of them
-sends records through two share groups, with members that accept, release and reject records, and members that leave.
+The tests are a part of franz-go's source code. The script `fetch_clients.sh` compiles the tests to one program. The
+largest test sends records through two share groups. The members accept, release or reject records, and some members
+leave.
 """
 
 from __future__ import annotations

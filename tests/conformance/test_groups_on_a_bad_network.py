@@ -37,7 +37,7 @@ def servers() -> Iterator[str]:
 
 
 def read(network: Unreliable, is_over: threading.Event, found: set[tuple[int, int]], kind: dict[str, Any]) -> None:
-    """Run a member until the test is over. It commits its positions every 0.1 s."""
+    """Read records as a member of the group until `is_over` is set. The member commits its positions every 0.1 s."""
     with hmb.Consumer(
         network.address,
         "t",

@@ -1,6 +1,7 @@
 """Runs the test suites of other projects with HMB's pytest plugin. Only tests on a list of known failures may fail.
 
-`HMB_SUITES` names a folder with the source trees `aiokafka` and `quixstreams`. Without it the runs are skipped.
+The environment variable `HMB_SUITES` names a folder with the source trees `aiokafka` and `quixstreams`. If the variable
+is not set, pytest skips these two test suites.
 """
 
 from __future__ import annotations

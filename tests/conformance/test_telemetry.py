@@ -1,4 +1,7 @@
-"""Tests that clients send metrics to HMB (KIP-714), and that Kafka's tool can set which metrics HMB requests."""
+"""Tests that HMB requests metrics from clients (KIP-714), and that the clients send these metrics.
+
+A subscription is a list of metrics that HMB requests. Kafka's tool can store, list and delete subscriptions on HMB.
+"""
 
 from __future__ import annotations
 

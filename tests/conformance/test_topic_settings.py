@@ -1,4 +1,4 @@
-"""Tests topics with their own settings on HMB and on Kafka 4.3.0. Both brokers must refuse and store the same records.
+"""Tests topics with their own settings. HMB must store and refuse exactly the records that Kafka 4.3.0 stores and refuses.
 
 Both brokers receive the same batches, for example:
 
@@ -170,7 +170,7 @@ def kafka_reads(data_dir: Path) -> None:
 
 
 def recover_preallocated(directory: Path) -> None:
-    """Check that HMB recovers preallocated files after a kill, both its own files and Kafka's."""
+    """Check that HMB recovers the preallocated file of a killed broker. This broker was HMB or Kafka."""
     file = directory / FIRST_SEGMENT
     assert file.stat().st_size == 1 << 20
     log = Log(directory, LogConfig(preallocate=True, segment_bytes=1 << 20))

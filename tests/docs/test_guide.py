@@ -1,4 +1,7 @@
-"""Tests of the guide's drawings: each drawing runs HMB, and must show what the chapter's text says."""
+"""Tests of the guide's drawings: each drawing must show what the text of its chapter says.
+
+The Python code of a drawing runs code of HMB, and draws the result.
+"""
 
 from __future__ import annotations
 

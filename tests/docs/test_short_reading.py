@@ -1,7 +1,7 @@
 """Tests of the short reading, which is a list of files for a first look at HMB's code.
 
-The docstring of `hmb`, README.md and the documentation contain this list. It has at most fifteen files. Together, these
-files have at most 3,000 lines, so that a reader can finish the short reading in one evening.
+The docstring of `hmb`, README.md and the documentation contain the list of the short reading. The list has at most
+fifteen files. Together, these files have at most 3,000 lines, so that a student can read them in one evening.
 """
 
 from __future__ import annotations
@@ -49,10 +49,10 @@ def test_readme_repeats_the_short_reading() -> None:
 
 
 def test_the_files_that_come_next_exist() -> None:
-    """After the short reading, the docstring of `hmb` names nine more files.
+    """The docstring of `hmb` lists fifteen files, and then names nine more files. These nine files exist.
 
-    The test checks that each file exists. For example, the docstring names `schema.py` in a sentence that begins with
-    "Under `protocol/`". So the file `hmb/protocol/schema.py` must exist.
+    For example, the docstring names `schema.py` in a sentence that begins with "Under `protocol/`". So the file
+    `hmb/protocol/schema.py` must exist.
     """
     _, _, after = part_on_the_page().partition("Nine more files")
     folders = r"Under `([\w/]+)/`,(.*?)(?=Under `|After the core)"

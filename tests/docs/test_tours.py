@@ -60,7 +60,10 @@ def functions_of(page: str) -> list[Call]:
 
 @pytest.mark.parametrize("page", NAMES)
 def test_the_headings_have_the_numbers_of_the_steps(page: str) -> None:
-    """A heading contains step numbers, and its section shows the functions of these steps. No step is missing."""
+    """Each section of a page shows steps of a tour, and the section's heading contains the numbers of these steps.
+
+    For example, the section "7 to 9" shows the functions of the steps 7, 8 and 9. No step of the tour is missing.
+    """
     steps = tours()[NAMES[page]]
     last = 0
     for heading in STEPS.finditer((DOCS / "tour" / f"{page}.md").read_text()):

@@ -22,8 +22,8 @@ class ObservedSimulation(Simulation):
     """A simulation that records the progress of the spouts, the bolts and the snapshots after each step."""
 
     def __init__(self, *arguments: Any, **options: Any) -> None:
-        # Each simulation step appends one number to each of the next three lists: the sum of two offsets, one for each
-        # partition of the topic. A spout's position is an offset.
+        # Each simulation step appends one number to each of the next three lists. The topic has two partitions, so each
+        # number is the sum of two offsets. Each spout reads one partition.
         self.read: list[int] = []  # the sum of the positions of all spouts
         self.marked: list[int] = []  # the sum of the offsets in the low water mark of the slowest bolt
         self.completed: list[int] = []  # the sum of the offsets in the clock of the newest complete snapshot
@@ -67,8 +67,8 @@ def progress() -> Drawing:
     """Draw three curves, which show the progress of a simulated run with two crashes.
 
     - The first curve shows how many records the spouts have read from the input topic.
-    - The second curve shows how many records the slowest bolt (a processing step) has finished. The number is
-      the sum of the offsets in the bolt's low water mark, for example 3 + 2 = 5.
+    - The second curve shows how many records the slowest bolt (a processing step) has finished. The bolt's low
+      water mark contains one offset for each partition. For example, the offsets 3 and 2 mean 5 finished records.
     - The third curve shows how many records the newest complete snapshot includes. After a crash, the spouts
       continue with the next records after the snapshot.
     """

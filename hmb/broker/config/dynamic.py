@@ -10,9 +10,9 @@ comes first in this list (KIP-226):
 Some defaults of HMB differ from Kafka's defaults. For example, `max.connections` is 4,096 in HMB, and has no
 limit in Kafka.
 
-Tools compare a setting's value with Kafka's default. DescribeConfigs therefore always returns Kafka's default
-as the default. If HMB uses another value by default, DescribeConfigs marks this value as set at the broker's
-start. For `max.connections`, Kafka's default is 2,147,483,647, and HMB uses 4,096.
+Tools compare a setting's value with Kafka's default, so DescribeConfigs always returns Kafka's default. If HMB
+has another default, DescribeConfigs returns HMB's default as if the administrator had set it in
+`server.properties`. For `max.connections`, Kafka's default is 2,147,483,647, and HMB's is 4,096.
 
 The file `configs.json` contains the values of settings that clients have set (store.py). Clients can alter only the
 settings that are declared as dynamic (broker.py).
@@ -25,12 +25,12 @@ A setting can have several names. For example, `log.retention.ms` and `log.reten
 different units. A setting can also have several values, for example one in `server.properties` and a default.
 Kafka calls each pair of a name and a value, such as `log.retention.hours=168`, a *synonym* of the setting.
 
-A client requests a setting by name. The broker sorts the setting's synonyms by priority, the highest first. As
-in Kafka, the response leaves out all synonyms before the first one with the requested name.
+A client requests a setting by name. The broker sorts the setting's synonyms (pairs of name and value), the
+highest priority first. As in Kafka, the response starts at the first synonym with the requested name.
 
-For example, a client sets `log.retention.ms=5000`, and the default `log.retention.hours=168` has a lower
-priority. A request for `log.retention.ms` returns both values. A request for `log.retention.hours` returns only
-168, because each response begins with the requested name.
+For example, the sorted synonyms are `log.retention.ms=5000`, which a client has set, and the default
+`log.retention.hours=168`. A request for `log.retention.ms` returns both. A response for `log.retention.hours`
+must begin with this name, so it contains only 168.
 """
 
 from __future__ import annotations
@@ -151,7 +151,7 @@ class DynamicConfig:
         return [group for group, configs in self._store.groups.items() if configs]
 
     def alter_groups(self, groups: Mapping[str, Mapping[str, str]]) -> None:
-        """Replace the altered settings of each group in `groups` with new settings.
+        """For each group in `groups`, replace the group's settings in `configs.json` with those in `groups`.
 
         Raises INVALID_REQUEST if `configs.json` would contain too many groups, or if all their names together would be
         too long. Raises OSError if `configs.json` cannot be written.

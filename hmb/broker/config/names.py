@@ -9,9 +9,8 @@ from hmb.broker.config.broker import BROKER_CONFIGS
 from hmb.broker.config.keys import ConfigError, nearest
 from hmb.defaults import SERVERS_VARIABLE
 
-# Some names contain a listener name that the user has chosen, for example
-# `listener.name.internal.plain.sasl.jaas.config`. BROKER_CONFIGS cannot contain these names. The module
-# security/settings.py checks all names with this prefix or suffix.
+# BROKER_CONFIGS cannot contain settings such as `listener.name.internal.plain.sasl.jaas.config`, because users choose
+# the listener's name (here `internal`). The module security/settings.py checks all settings with this prefix or suffix.
 LISTENER_PREFIX, JAAS_SUFFIX = "listener.name.", ".sasl.jaas.config"
 CONTROLLERS = re.compile(
     r"controller\.quorum\..*|metadata\..*|early\.start\.listeners|broker\.heartbeat\.interval\.ms"

@@ -13,8 +13,8 @@ Behavior: the broker moves the log start offset of each partition. Clients canno
       therefore survive a crash and a power cut. If the write fails, but the disk is not full, the error is
       KAFKA_STORAGE_ERROR, and the log start offsets stay unchanged.
     - *Full disk.* If the disk is full, the broker deletes the segments below the new log start offsets at once,
-      and tries the write again. If the second write fails, the error is KAFKA_STORAGE_ERROR, but the deleted
-      segments are lost. The log start offsets are then above the deleted records.
+      and tries the write again. If the second write fails, the error is KAFKA_STORAGE_ERROR. In this case, the
+      log start offsets still move, but only past the deleted segments.
 Version notes: none.
 Left out: `timeout_ms`. In Kafka, this is the time to wait for followers, but HMB has no followers. A client
     notices no difference: after the response, nobody can read the deleted records.

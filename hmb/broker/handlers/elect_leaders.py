@@ -2,10 +2,10 @@
 
 Versions: 0-2; version 2 uses the flexible encoding (KIP-482).
 Permissions: ALTER on the cluster.
-Behavior: HMB's only broker leads all partitions, so no partition needs an election. Each existing
-    partition in a request gets ELECTION_NOT_NEEDED. If a request contains null instead of a list of topics, it
-    means all partitions. As in Kafka, the broker then lists only partitions that need an election, so HMB's
-    response contains all topics, but no partitions.
+Behavior: HMB's only broker leads all partitions, so no partition needs an election. If a request names
+    partitions, each existing partition gets ELECTION_NOT_NEEDED. Null instead of a list of topics means all
+    partitions. As in Kafka, the response to null lists only partitions that need an election, so HMB's response
+    to null contains all topics, but no partitions.
 Version notes: version 1 adds the type of the election. An unknown type gets INVALID_REQUEST. In version 0, the
     type is always "preferred".
 Left out: `timeout_ms`. The broker never has to wait for an election, so a client sees no difference.

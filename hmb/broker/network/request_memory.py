@@ -23,8 +23,8 @@ For example, many requests have taken the whole budget of 16 MB. Only one furthe
 If it takes 100 MB, all requests together take 116 MB.
 
 The last 8 MiB of the memory budget are reserved for requests of at most 1 MiB. By default, a producer sends no
-larger requests (`max.request.size`). So producers usually do not wait for clients that send larger requests
-slowly. As an exception, one larger request at a time may also take memory from the reserved part.
+larger requests (`max.request.size`). If larger requests take all other memory, producers can usually still use
+the reserved part. Only one larger request at a time may also take memory from the reserved part.
 
 A long poll is a Fetch request that waits for new records. A waiting request keeps its memory. If another request needs
 memory, the broker wakes all long polls, and answers them early. Their memory then becomes free.
@@ -94,10 +94,10 @@ class RequestMemory:
             self._changed.notify_all()
 
     def take(self, account: Account, size: int) -> None:
-        """Take `size` bytes from the memory budget for the request whose memory `account` counts.
+        """Take `size` bytes from the memory budget for the request of `account`.
 
-        If too few bytes are free, wait. Raises CloseConnection if the wait takes more than MEMORY_TIMEOUT seconds, or
-        if the broker stops during the wait.
+        If too few bytes are free, wait, unless this request may exceed the budget. Raises CloseConnection if the wait
+        takes more than MEMORY_TIMEOUT seconds, or if the broker stops meanwhile.
         """
         with self._changed:
             if not self._fits(account, size):

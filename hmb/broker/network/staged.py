@@ -85,7 +85,7 @@ class Handlers:
         return self._room.acquire(timeout=timeout)
 
     def release(self) -> None:
-        """Free the room of one request in the channel, after a handler has taken this request."""
+        """Make room for one more request in the channel, after a handler has taken a request."""
         self._room.release()
 
     def queue(self, connection: StagedConnection) -> None:

@@ -11,8 +11,8 @@ must also be a number in base 36.
 A decoy therefore copies the *shape* of a stored credential. The shape is the number of iterations and the kind
 of salt: random bytes of a certain length, or a number in base 36.
 
-Stored credentials can have different shapes, for example different numbers of iterations. The unknown user's
-name then selects the shape of the decoy, so each login with this name gets the same shape.
+If stored credentials have several shapes, a decoy gets one of these shapes. The name of the unknown user
+determines the choice, so each login with this name gets the same shape.
 """
 
 from __future__ import annotations

@@ -64,8 +64,8 @@ SCRAM = StateTable(
 )
 # A function that returns the credential of a user. For an unknown user, it returns a false credential (decoys.py).
 Find = Callable[[ScramMechanism, str], ScramCredential]
-# A function that returns the credential of a delegation token. For an unknown token, it also returns a false
-# credential, so that clients cannot find out which tokens exist.
+# A function that returns the credential of a delegation token. For an unknown token, the function invents a credential.
+# Clients see only a failed login, not whether the token exists.
 FindToken = Callable[[ScramMechanism, str], TokenCredential]
 
 

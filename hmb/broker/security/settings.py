@@ -101,7 +101,7 @@ def listener_security(
 ) -> dict[str, ListenerSecurity]:
     """Return the security of each listener. `protocols` maps listener names to protocols.
 
-    Raises ConfigError for wrong values, and for possible access restrictions that HMB does not support.
+    Raises ConfigError for a wrong value, and for an unsupported setting that can restrict access.
     """
     check_honoured(properties, {*protocols, *unopened_listeners(properties)})
     return {name: _security_of(name, protocol, properties) for name, protocol in protocols.items()}
@@ -128,7 +128,7 @@ def check_honoured(properties: Mapping[str, str], listeners: set[str]) -> None:
 
 
 def _is_of_mechanism(name: str) -> bool:
-    """Return whether `name` is a setting with its mechanism's prefix, such as `plain.sasl.jaas.config`."""
+    """Return whether `name` is a setting of one SASL mechanism, for example `plain.sasl.jaas.config`."""
     match = MECHANISM_NAME.fullmatch(name)
     if match is None:
         return False

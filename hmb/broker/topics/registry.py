@@ -236,8 +236,9 @@ class Topics:
             made = iter(self._logs.create_all(logs) if new else ())
         except OSError as error:
             self._logs.reserve.use(error)
-            # To delete the new partitions, the broker renames their directories. Each new name contains a random id.
-            # With the topic id instead, a start after a crash would also delete the older partitions of the topic.
+            # Before the broker deletes a directory, it adds an id to the directory's name. After a crash, the next
+            # start deletes all partitions with this id. Unlike the topic id, a random id protects the topic's older
+            # partitions.
             names = dict.fromkeys((each.name for each in logs), uuid.uuid4())
             with contextlib.suppress(OSError):  # If this fails, the next start of the broker deletes the partitions.
                 left = self._logs.delete(names).left

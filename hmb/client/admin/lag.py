@@ -209,8 +209,8 @@ def _next_records(
         if answer.records:
             if answer.records[0].timestamp >= 0:
                 found[partition] = answer.records[0].timestamp
-        # Search this partition again in two cases: the response contained only control records, or partitions with a
-        # lower `number` can have filled the response.
+        # Search this partition again if only control records arrived. Also search it again if its index `number` is
+        # above 0: earlier partitions may have filled the response.
         elif answer.next_offset > offset or number:
             left[partition] = answer.next_offset
     return left | dict(islice(wanted.items(), AT_ONCE, None))

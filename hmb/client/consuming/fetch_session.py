@@ -158,8 +158,8 @@ class FetchSessionHandler:
         ):
             epoch = INITIAL_SESSION_EPOCH
         self._known, self._uses_ids = wanted, uses_ids
-        # If the request that this method returns fails, the request after it must be a full fetch. Its epoch (`_epoch`)
-        # is therefore INITIAL_SESSION_EPOCH, until the method `completed` replaces this value.
+        # If the returned request fails, the next request must be a full fetch. So `_epoch`, the epoch of the next
+        # request, is INITIAL_SESSION_EPOCH, until the method `completed` replaces this value.
         self._sent_epoch, self._epoch = epoch, INITIAL_SESSION_EPOCH
         if epoch <= INITIAL_SESSION_EPOCH:
             return FetchRequestData(self._id, epoch, wanted, {})

@@ -128,8 +128,9 @@ def assign_cooperative_sticky(members: Members, counts: Counts) -> Assignment:
     kept = _kept(all_members, set(claims))
     for member_id, _, _, owned, _ in all_members:
         new = assignment[member_id] - kept[member_id]
-        # If another member owned the partition `it`, the partition stays unassigned in this rebalance. `claims[it]`
-        # counts all previous owners. `it in owned` counts as 1 if this member is one of them, and as 0 if not.
+        # The partition `it` had `claims[it]` owners. `it in owned` counts as 1 if this member was an owner, otherwise
+        # as 0. If another member was an owner, `claims[it]` is greater, and the partition stays unassigned in this
+        # rebalance.
         assignment[member_id] -= {it for it in new if claims[it] > (it in owned)}
     return assignment
 

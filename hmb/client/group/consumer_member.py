@@ -92,8 +92,8 @@ class ConsumerGroupMember:
         # setting. Then each successful response sets the time.
         self._interval = settings.heartbeat_interval
         self._heartbeat_at = -NEVER
-        # At this time, the member leaves the group. Each `poll` sets a later time. With the value NEVER, the member
-        # sends no heartbeat until the next `poll`.
+        # If no `poll` comes before this time, the member leaves the group. NEVER means that the member is not in the
+        # group, and joins only after the next `poll`.
         self._leave_at = NEVER
 
     @property

@@ -19,8 +19,8 @@ looks up the leader, and moves the queue to the sender thread of this leader. Th
 sends the batches. After an error, the partition may have a new leader. The sender thread can then move the
 queue back to the router.
 
-The accumulator's lock guards each field of a queue that application threads also use, for example the list of
-batches. Only the owner uses some other fields, for example the number of batches in flight. They need no lock.
+The accumulator's lock guards each field of a queue that application threads also use, such as the list of
+batches. Fields that only the queue's owner uses need no lock, for example the number of batches in flight.
 
 Source: Kafka's `ProducerBatch`, and the queues in `RecordAccumulator`.
 """

@@ -56,7 +56,7 @@ class Outcome(NamedTuple):
     log_append_time: int = NO_TIMESTAMP  # in ms; NO_TIMESTAMP means that the records keep their own timestamps
     error: Exception | None = None
     # If one record is invalid, the broker rejects the whole batch. This dict maps the index of each invalid record to
-    # the broker's message. The first record of the batch, or of its part, has the index 0.
+    # the broker's message. Indexes begin at 0. If the batch was split, each part counts its own records.
     record_errors: Mapping[int, str] = {}
 
     def offset_of(self, index: int) -> int:
@@ -370,13 +370,13 @@ def _ranges(piece: BatchSlice) -> list[Range]:
 
 
 def _failures(piece: BatchSlice) -> Iterator[tuple[int, Failure]]:
-    """For each failed part of a batch, yield `(index, failure)` if the part contains records of `piece`.
+    """Yield a pair `(index, failure)` for each failure of records in `piece`.
 
-    `piece` contains the records that one `send_many` call has added to the batch. If the producer has not split the
-    batch, the whole batch is one part.
+    `piece` contains the records of a batch that come from one `send_many` call. If the batch was split, each
+    failed part with records of `piece` has its own pair.
 
-    The number `index` is the position of the part's first record in the original batch. `failure` describes the
-    failed records of `piece`.
+    The number `index` is the position of the part's first record in the original batch (0 without a split).
+    `failure` describes the records of `piece` that failed.
     """
     index, end = piece.first, piece.first + len(piece.rows)
     while index < end:

@@ -53,9 +53,9 @@ rejected it, or the broker's response is lost. There are four cases:
   The broker may have written the batches between A and B. So the producer sends these batches again with their old
   sequence numbers and epoch. The broker drops or rejects each batch that it has already written.
 
-Here is an example of the fourth case. The responses to batches 1 and 2 get lost, and the broker rejects batches 3
-and 4. The producer gives up batch 1. It sends batch 2 again with its old numbers. Batches 3 and 4 get new
-numbers in a new epoch.
+For example, the responses to batches 1 and 2 get lost, and the broker rejects batches 3 and 4. After a timeout,
+the producer gives up batch 1. It resends batch 2 with the old numbers, because the broker may have written it.
+Batches 3 and 4 get new numbers and a new epoch.
 
 If a broker knows no batch of a producer in a partition, it accepts any sequence number. Suppose that the
 producer sends its first two batches together, and the first one is lost. The broker would then accept the
@@ -72,16 +72,16 @@ Suppose that a broker has forgotten a producer, and the producer sends batches A
 rejects A, because A is too large. But it writes B, because it accepts any sequence number from a forgotten
 producer.
 
-The producer splits the rejected batch A. The broker has written the later batch B, so it rejects A's lower
-sequence numbers. Both halves of A get a new epoch, and the broker writes them once, after B.
+The producer splits batch A, which is too large. Batch B is already in the log, so the broker rejects the lower
+sequence numbers of A's halves. With a new epoch, the broker writes the halves once, after B.
 
 For each partition, a broker remembers only the last five batches of a producer. If an older batch arrives twice,
 the broker cannot recognize the copy. Therefore, the producer sends batch 6 of a partition only after the broker
 has written batch 1, or the producer has given up batch 1.
 
 After a batch fails, the producer sends only one batch of the partition at a time (`PartitionQueue.window` is
-1). This limit ends when the broker has written a batch of the current producer epoch, and the queue then
-contains only batches without sequence numbers.
+1). The limit ends after the broker has written a batch of the current producer epoch, if no later batch in the
+queue has sequence numbers.
 
 Suppose that five batches are in flight when the connection breaks. The producer does not know which of them the
 broker has written, so it sends these five again, one by one, before it sends newer batches. The broker recognizes
@@ -229,7 +229,7 @@ def release_sequences(batch: ProducerBatch, after: list[ProducerBatch], guarante
     """Free the sequence numbers of `batch`, because the producer gives up this batch.
 
     The list `after` contains the partition's batches that were sent after `batch`. The function also frees the
-    numbers of each batch in `after`, unless the broker may have written this batch.
+    numbers of each later batch that the broker has certainly not written.
 
     - If the partition has a newer epoch than `batch`, the newer epoch stays.
     - If the broker has certainly not written `batch` or any later batch, the next batch begins with the first

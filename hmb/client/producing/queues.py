@@ -8,8 +8,8 @@ batches.
 To choose a partition, the producer selects two partitions at random, and takes the one with the shorter queue.
 If a broker is slow, the queues of its partitions are long, so this broker gets fewer records.
 
-HMB's producer chooses again after each batch. Kafka's producer chooses again after at least `batch.size` bytes
-of records (KIP-794). Both producers prefer partitions with short queues.
+HMB's producer chooses a partition again after each batch. Kafka's producer does so after at least `batch.size`
+bytes of records (KIP-794). Both producers prefer partitions with short queues.
 """
 
 from __future__ import annotations

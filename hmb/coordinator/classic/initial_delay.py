@@ -7,8 +7,8 @@ later.
 Idea: before its first rebalance, an Empty group waits for the delay `group.initial.rebalance.delay.ms`. If another
 member joins during this wait, the group waits for the delay again.
 
-Together, the waits take at most the rebalance timeout of the first member. Only the first wait can exceed this
-timeout, because it always takes the whole delay.
+The first wait always takes the whole delay. Each further wait ends, at the latest, with the first member's
+rebalance timeout. This timeout starts with the first wait.
 
 For example, the initial rebalance delay is 3 s. Member A joins an empty group at second 0, and B joins at
 second 2. The first wait ends at second 3. Because B has joined during this wait, the group waits again until

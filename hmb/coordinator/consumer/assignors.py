@@ -144,8 +144,8 @@ class _Balance:
         self._partitions = partitions
 
     def targets(self) -> Targets:
-        # Topics with few readers come first, because only these few members can own their partitions. The partitions of
-        # topics with many readers come later, and can then go to the readers that own the fewest partitions.
+        # Topics that only few members read come first. Topics that many members read come later, because their
+        # partitions can go to more members. These partitions then go to the members that own the fewest partitions.
         in_order = sorted(self._readers, key=lambda topic: (len(self._readers[topic]), topic))
         for topic in in_order:
             self._give_away(topic)

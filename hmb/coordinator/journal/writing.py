@@ -82,7 +82,7 @@ class Journal:
         return self._partitions.number_for(id)
 
     def leader_epoch(self, id: str) -> int:
-        """Return the leader epoch of a group id's or transactional id's partition. Raises like `check_coordinates`."""
+        """Return the leader epoch of the journal partition of `id`. Raises the errors of `check_coordinates`."""
         return self._partition(id).log.leader_epoch
 
     def log_end_offset(self, number: int) -> int:

@@ -76,9 +76,9 @@ def hanging(
 def _is_committed(found: OpenTransaction, transaction: Transaction | None) -> bool:
     """Return whether the coordinator has committed the transaction `found`, which is open in a log.
 
-    `transaction` is the producer's last transaction that the coordinator has stored, or None. The result is
-    True if `transaction` has the state CompleteCommit, and an epoch that is equal to the epoch of `found` or
-    greater by 1.
+    `transaction` is the producer's last transaction in the coordinator's state. If it is None, or does not have the
+    state CompleteCommit, the result is False. Otherwise, the epoch of `transaction` must equal the epoch of
+    `found`, or be one higher.
 
     In transaction version 2, the coordinator adds 1 to the producer's epoch at the end of each transaction. For
     example, `found` has epoch 3, and `transaction` has epoch 4.

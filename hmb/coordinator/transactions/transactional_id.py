@@ -69,9 +69,9 @@ class Transaction(NamedTuple):
     partitions: frozenset[TopicPartition] = frozenset()
     started: int = NO_TIMESTAMP
     updated: int = NO_TIMESTAMP
-    # The epoch before the last increase by EndTxn (transaction version 2) or by InitProducerId with an epoch. After any
-    # other increase, for example after a transaction timeout, the value is NO_PRODUCER_EPOCH. The journal does not
-    # store this field.
+    # A producer raises its epoch with EndTxn (transaction version 2) or with an InitProducerId request that contains
+    # the epoch. This field contains the old epoch. After other increases, for example a transaction timeout, it
+    # contains NO_PRODUCER_EPOCH. The journal omits this field.
     #
     # If the response with the new epoch is lost, the producer still has the old epoch. So the coordinator also accepts
     # an InitProducerId request with `last_epoch`.

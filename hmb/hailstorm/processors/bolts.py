@@ -295,12 +295,12 @@ class BoltMachine:
 
 
 def _spread(payloads: Payloads, results: Results) -> tuple[list[int], list[Number]]:
-    """Return two lists: the offset and the number of each output in `results`.
+    """Return two lists: the offsets of all outputs in `results`, and their numbers (tuples of indexes).
 
     `results` contains a list of outputs for each input tuple. An output has the same offset as its input tuple.
 
-    A number is a Python tuple of indexes: the indexes of the input, followed by the output's own index. For
-    example, an input with the number (4,) has three outputs. They have the numbers (4, 0), (4, 1) and (4, 2).
+    The number of an output is the number of its input tuple, with the output's index appended. For example, an
+    input tuple with the number (4,) has three outputs. Their numbers are (4, 0), (4, 1) and (4, 2).
     """
     numbers = payloads.numbers or [(0,) * len(payloads.path)] * len(payloads)
     offsets, spread = [], []

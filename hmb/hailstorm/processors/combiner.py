@@ -26,17 +26,17 @@ function `transform`, and sends the result, for example the new count of a word.
 occurrences of the word in the batch.
 
 **Snapshots stay exact.** A spout pauses for a snapshot only between two batches, so a snapshot contains either
-all tuples of a batch or none of them. The last offset of the batch, which all rows have, therefore shows
-whether the snapshot contains the rows. For example, a batch has the offsets 7 to 10 of one partition. A
-snapshot with offset 10 also contains offsets 7 to 9.
+all tuples of a batch or none of them. Each row has the last offset of its batch. So a snapshot with this offset
+contains all tuples of the row. For example, a batch has offsets 7 to 10 of one partition. A snapshot with
+offset 10 also contains offsets 7 to 9.
 
 **What may follow a bolt with a combiner.** The next bolt must use only the last output for each key, because
 the earlier outputs depend on the batches. For example, one batch contains the word "sun" twice, and the next
 batch contains it once. The bolt with the combiner sends the counts 2 and 3. After a crash, the three words can
 arrive in one batch. The bolt then sends only the count 3.
 
-The rule also holds without a combiner, because the earlier outputs depend on the order of the tuples (see the
-module `bolt`).
+Even without a combiner, the next bolt must use only the last output for each key: earlier outputs depend on
+the tuples' order (module `bolt`).
 
 An `IdempotentSink` recognizes a repeated output by its offset, and overwrites the earlier output with the same offset.
 A bolt with a combiner gives each output the offset of the last tuple in the batch. After a crash, the spouts may divide

@@ -6,8 +6,8 @@ one offset for each partition. The sink has written all outputs of records below
 For example, a snapshot covers offsets 0 to 9 of a partition. If the sink has written the outputs of offsets 0
 to 4, its snapshot contains the outputs of 5 to 9, and the next offset to write: 5.
 
-A sink that writes each output on arrival has no outputs to save. It still saves an empty snapshot, and the
-snapshot store adds one offset for each partition. So a topology without bolts can restart at these offsets.
+A sink that writes each output on arrival still saves empty snapshots. The snapshot store adds the spouts'
+offsets to each snapshot, so even a topology without bolts can restart at these offsets.
 
 A sink can hold outputs back until a *complete* snapshot includes them. A snapshot is complete when all
 processors have saved their states. After a crash, the topology starts from a complete snapshot. The sink can
@@ -26,10 +26,10 @@ partition:
 Epoch numbers cannot show whether the target or the snapshot is newer, because each new snapshot store begins
 again with epoch 1.
 
-A target can lose outputs, for example because a user deleted its file. To detect the loss, the sink also compares
-K with the offsets in the snapshot below which it had already written all outputs. For example, a snapshot with
-C = 20 contains the outputs of 10 to 19, and the next offset to write: 10. If K is missing or below 10, the target
-has lost some of the outputs of 0 to 9, and the sink refuses to start.
+A target can lose outputs, for example because a user deleted its file. So the sink compares K, the offset in
+the target, with the next offset to write, which the snapshot contains. If K is missing or lower, the sink
+refuses to start. For example, a snapshot of offsets 0 to 19 contains the outputs of 10 to 19, and the next
+offset to write: 10. If K is 6, the target has lost the outputs of 6 to 9.
 """
 
 from __future__ import annotations

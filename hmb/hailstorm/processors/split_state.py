@@ -46,7 +46,8 @@ class SplitState:
     def __init__(self, bolt: Bolt) -> None:
         self.a: Any = bolt.monoid.empty()
         self.b: Any = None
-        # In a bolt without state, the field `b` is always None, so it cannot show that a save is in progress.
+        # Only `is_frozen` shows that a save is in progress: in a bolt without state, the second state `b` stays None
+        # during a save.
         self.is_frozen = False
         self.clock: Clock | None = None
         self.closed = NO_TIME
@@ -72,9 +73,9 @@ class SplitState:
     def split(self, clock: Clock, watermark: int) -> None:
         """Begin a snapshot at `clock`. Drop the windows that end at or before the event time `watermark`.
 
-        The bolt drops windows only in this method, because all spouts are paused during the call. No spout has read
-        records after the snapshot yet, so these records cannot close windows. After a crash, the topology reads these
-        records again, and their windows are still open.
+        The bolt drops windows only during this call, because all spouts are paused. They have not yet read records
+        after the snapshot, so those records close no windows in the snapshot. If the topology restarts from the
+        snapshot, the windows of those records are still open.
         """
         if self._windows is not None and watermark > self.closed:
             self.closed = watermark

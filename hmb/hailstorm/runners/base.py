@@ -46,7 +46,7 @@ class Runner(ABC):
         topics = SourceTopics(settings.bootstrap_servers, topology, settings.security)
         self.processors = Processors(topology, topics.partitions)
         store.claim(topics.fingerprint(self.processors))
-        # With "end", the topology reads only existing records, so an empty topic is perhaps a wrong name.
+        # With "end", the topology reads only existing records. If a topic is empty, its name may be wrong.
         if settings.until == "end":
             topics.warn_of_empty()
         self.registry = LocalRegistry()

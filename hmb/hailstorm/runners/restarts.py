@@ -44,8 +44,8 @@ class RestartLimit:
     def note(self, master: MasterState | None, why: str) -> None:
         """Count a restart for the reason `why`. `master` is the newest master state."""
         completed = master.completed if master is not None else None
-        # `completed` is the clock of the newest complete snapshot. A new clock shows progress, so the count of restarts
-        # begins at 0 again. None shows no progress, because it means that no complete snapshot is known.
+        # `completed` contains the offsets of the newest complete snapshot. New offsets mean progress, so the count of
+        # restarts begins at 0 again. None shows no progress, because no complete snapshot is known.
         if completed is not None and completed != self._completed:
             self._completed = completed
             self._reasons.clear()

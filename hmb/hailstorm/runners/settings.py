@@ -144,8 +144,8 @@ def _check_keys(node: str, bolt: Bolt, state: Any, other: Any) -> None:
     if bolt.key is None:
         return
     windows, pairs = bolt.windows, [(state, other)]
-    # Two instances can have the same window, but not the same key inside the window. Only a window with a `MapOf`
-    # contains the keys of the bolt's tuples, so other windows are not compared.
+    # Two instances can have the same window, but not the same key in this window. So compare their keys in each common
+    # window. Only a window with a `MapOf` has a state for each key.
     if windows is not None and not isinstance(windows, Sessions):
         has_keys = type(windows.values).lift is MapOf.lift
         pairs = [(state[start], other[start]) for start in state.keys() & other.keys() if has_keys]

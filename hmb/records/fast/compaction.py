@@ -28,8 +28,8 @@ from hmb.records.varint import read_varint
 # In a record, the length of the key comes directly before the key. A length of 0 to 63 takes one byte, and this byte is
 # twice the length (zigzag encoding).
 #
-# _KEY_END maps the byte of a key's length to the size of this byte and the key together. For example, a key of 5 bytes
-# has the byte 2 * 5 = 10. So _KEY_END[10] is 1 + 5 = 6.
+# _KEY_END maps a key's length byte to the key's size plus 1 (for this byte). For example, zigzag encoding stores the
+# length 5 as the byte 2 * 5 = 10. So _KEY_END[10] is 5 + 1 = 6.
 #
 # If the key is missing, the first byte of its length is odd. If the key has more than 63 bytes, the bit 0x80 of this
 # byte is set. In both cases, _KEY_END contains a very large number, so `plain_keys` returns None.

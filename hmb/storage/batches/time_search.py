@@ -30,14 +30,14 @@ def search(
     log_start_offset: int,
     repair: Callable[[DamagedSegment], None],
 ) -> TimestampOffset | None:
-    """Return the first record of a log whose timestamp is `timestamp` (ms) or greater.
+    """Return a log's first record whose timestamp is `timestamp` (ms) or greater.
 
     If `timestamp` is None, return the first record with the greatest timestamp in the log.
 
-    Return None if the log contains no such record.
+    Return None if no such record exists.
 
-    Call `segments` to get the log's segments. If a damaged segment stops the search, call `repair` with the error,
-    and search again.
+    `segments()` returns the log's segments. If a damaged segment stops the search, the function calls `repair` with
+    the error, and searches again.
 
     Raises KafkaError if the repair fails, or if damage still stops the search after the repairs. Raises
     MESSAGE_TOO_LARGE if a compressed message (v0 or v1) is larger than the limit for decompressed data.

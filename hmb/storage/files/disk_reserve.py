@@ -48,8 +48,8 @@ class DiskReserve:
     def __init__(self, directory: Path) -> None:
         self._path = directory / RESERVE_FILE
         self._lock = threading.Lock()  # guards the file and `is_used`; a thread that holds it takes no other lock
-        # If `is_used` is True, the logs refuse records of producers. It is True at first, because only the method
-        # `fill` makes sure that the reserve file has its full size.
+        # If `is_used` is True, the logs refuse records of producers. The initial value is True, because the reserve
+        # file may be missing or too small until the method `fill` has checked it.
         self.is_used = True
 
     def fill(self) -> None:

@@ -176,10 +176,10 @@ def next_whole_batch(windows: Windows, position: int, lowest: int) -> tuple[int,
 
 
 def _end_of_data(windows: Windows, position: int) -> int:
-    """Return a position after which the file contains only zeros, or the end of the file.
+    """Return the end of a file's data, without the blocks of zeros at the file's end.
 
-    A file can end with zeros, for example because the file system has reserved space for it. The function reads
-    blocks of 1 MiB, from the file's end backward. It stops at a block that contains a nonzero byte or begins before
+    For example, zeros follow the data if the file system has reserved space for the file. The function reads blocks
+    of 1 MiB, from the file's end backward. It stops at a block that contains a nonzero byte or begins before
     `position`, and returns the end of this block.
     """
     end = windows.end

@@ -269,8 +269,8 @@ class HoleSearch:
             position, batch = found
             after = next_whole_batch(self._windows, position + batch.size, next_offset)
             gap, count = batch.first_offset - next_offset, batch.last_offset - batch.first_offset + 1
-            # No bytes are missing before a batch at `start`, so no batch is lost. If the number of missing offsets
-            # equals the number of offsets in the batch, the batch's offset field is damaged.
+            # A batch at `start` directly follows the batch before it, so no batch is lost. If the batch has as many
+            # offsets as are missing, the missing offsets belong to it, and its offset field is damaged.
             is_moved = position == start and gap == count
             is_last = self.synced.may_continue and batch.first_offset == limit and not is_moved
             is_inside = limit is None or batch.last_offset < limit or is_last

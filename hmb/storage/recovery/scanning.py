@@ -80,7 +80,7 @@ def checked_batches(
     - `start`: a pair (position, offset). The check begins at this position, where a batch with this first offset
       should begin. If `start` is None, the check begins with the file's first batch.
     - `may_continue`: whether the segment may contain offsets at or above `upper_limit`. If it is False, a batch
-      after missing offsets must end below `upper_limit` to count as intact.
+      with such offsets counts as damaged when offsets are missing before the batch.
 
     Raises Damage at the first damaged batch, and OSError if the file cannot be read.
     """

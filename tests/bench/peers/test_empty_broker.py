@@ -1,4 +1,7 @@
-"""A test of the empty broker, which stores no records: it sends the same responses as a broker that stores them."""
+"""A test of the empty broker, which appends only the records of a connection's first Produce request.
+
+The empty broker answers each later Produce request with a copy of the first response, so the offset never changes.
+"""
 
 from __future__ import annotations
 

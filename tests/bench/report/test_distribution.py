@@ -1,4 +1,7 @@
-"""Tests of distributions: a table shows the median, the minimum and the maximum. A percentile is one of the values."""
+"""Tests of distributions: a table shows the median, the minimum and the maximum of the measured values.
+
+The function `percentile` returns one of the measured values.
+"""
 
 from __future__ import annotations
 

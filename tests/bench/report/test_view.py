@@ -50,10 +50,11 @@ def test_a_figure_that_one_run_lacks_is_left_empty() -> None:
 
 
 def test_five_rounds_show_in_which_cells_all_rounds_agree() -> None:
-    """After five rounds, a table names the cells in which HMB was better, or worse, in every round.
+    """After five rounds, a table lists the workloads for which one HMB was better than another HMB in every round.
 
-    In the cell `100 B`, the rate of `HMB` is greater than the rate of `HMB (before)` in all five rounds. In the cell
-    `200 B`, it is greater in only two rounds, so the table does not name this cell for the rate.
+    The workloads have records of 100 bytes and of 200 bytes. The other HMB has the name `HMB (before)`. With 100 bytes,
+    the rate of `HMB` is greater in all five rounds, so the table lists `100 B`. With 200 bytes, the rate is greater in
+    only two rounds. The table also lists the workloads for which `HMB` was worse in every round.
     """
     samples = []
     for number in range(5):

@@ -111,10 +111,10 @@ def test_unknown_settings_are_named_with_the_nearest() -> None:
 
 
 def test_an_empty_data_directory_is_not_the_current_one() -> None:
-    """The broker refuses an empty data directory.
+    """The broker refuses an empty string as the name of its data directory.
 
-    Before a bug was fixed, an empty name meant the current directory. Recovery then truncated a file there as if it
-    were a log file.
+    Before a bug was fixed, an empty string meant the current directory. Recovery then truncated a file in this
+    directory as if the file were a log file.
     """
     for arguments in ({"data_dir": ""}, {"config": {"log.dirs": ""}}, {"config": {"log.dir": ""}}):
         with pytest.raises(ConfigError, match=r"name (a|one) directory"):

@@ -1,4 +1,6 @@
-"""Tests of KIP-848 groups: together with classic groups, after a restart, and with offsets and admin requests.
+"""Tests of the broker's KIP-848 groups: members join, commit offsets and leave, and admins list and delete groups.
+
+A broker can have KIP-848 groups and classic groups at the same time. After a restart, a KIP-848 group continues.
 
 These tests pass the bytes of each request directly to the broker's dispatcher, without a network.
 """

@@ -108,7 +108,10 @@ def test_a_member_joins_and_leads(ask: Asker, version: int) -> None:
 
 @pytest.mark.parametrize("version", JoinGroupRequest.versions)
 def test_an_error_of_join_group_has_no_protocol(ask: Asker, version: int) -> None:
-    """Below JoinGroup v7, the protocol name of an error response is "", because old clients fail if it is null."""
+    """An error response to JoinGroup has no protocol name: the name is null, but "" in versions before 7.
+
+    Old clients fail if the protocol name is null.
+    """
     answer = ask(JoinGroupRequest(group_id="g", session_timeout_ms=1, member_id="me"), version)
     assert (answer.error_code, answer.generation_id) == (ErrorCode.INVALID_SESSION_TIMEOUT, -1)
     assert (answer.protocol_name, answer.leader, answer.member_id) == (None if version >= 7 else "", "", "me")

@@ -65,7 +65,7 @@ def test_a_fetch_of_uncommitted_records_gets_all_and_no_list(ask: Asker, log: Lo
 
 
 def test_the_end_of_a_transaction_wakes_the_fetch_that_waits_for_it(ask: Asker, log: Log) -> None:
-    """A fetch waits, and a transaction is aborted in the meantime. The response lists this aborted transaction, too."""
+    """If a transaction is aborted while a Fetch request waits, the response lists this transaction as aborted."""
     looks = iter(range(10))
 
     def abort() -> bool:

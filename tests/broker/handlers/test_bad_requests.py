@@ -120,9 +120,9 @@ def test_a_produce_of_anything_but_one_whole_batch_is_invalid(ask: Asker, data: 
 
 @pytest.mark.parametrize(("position", "value"), [(57, 0), (57, 2), (57, -1), (23, 5), (23, -1)])
 def test_impossible_record_counts_are_invalid_if_the_checksum_is_correct(ask: Asker, position: int, value: int) -> None:
-    """A batch with an impossible record count and a correct CRC gets INVALID_RECORD.
+    """If a batch has an impossible record count and a correct CRC, the error code is INVALID_RECORD.
 
-    After CORRUPT_MESSAGE, clients would send the same wrong batch again.
+    If the broker returned CORRUPT_MESSAGE, clients would send the same wrong batch again.
     """
     ask.broker.topics.create("t", 1)
     lying = bytearray(GOOD)

@@ -168,7 +168,7 @@ def test_a_client_without_a_thread_is_lost_and_the_next_one_is_served(
 ) -> None:
     """If the broker cannot start a thread for a connection, it closes this connection and accepts the next one.
 
-    Before a bug was fixed, the broker accepted no more connections after the first thread that it could not start.
+    Before a bug was fixed, the broker accepted no more connections after such a failure.
     """
     start = threading.Thread.start
 

@@ -51,5 +51,5 @@ Settings = Mapping[str, str]
 
 
 def entity(**names: str | None) -> QuotaEntity:
-    """Return a quota entity. Each keyword is an entity type with `_` for `-`: `client_id` means `client-id`."""
+    """Return a quota entity. Each keyword is an entity type. The keyword of the type `client-id` is `client_id`."""
     return frozenset((type.replace("_", "-"), name) for type, name in names.items())

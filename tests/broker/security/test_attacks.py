@@ -243,7 +243,7 @@ def test_a_connection_of_ipv4_to_a_listener_of_ipv6_has_an_address_of_ipv4() -> 
 def test_unknown_users_look_like_users_that_kafkas_tools_have_made() -> None:
     """A client cannot find out from the salt whether a user exists.
 
-    If the salts of all existing users are numbers in base 36, the salt of an unknown user is also such a number.
+    The broker sends an unknown user a salt of the same form as an existing user's salt, for example a base-36 number.
     """
     store = SecurityStore()
     add_user(store, "alice", b"1vd5a6oolx0wpdd4gdbhnzmkyg", 8192)

@@ -57,9 +57,10 @@ def test_a_window_has_a_bounded_number_of_samples() -> None:
 
 
 def test_the_most_specific_quota_applies() -> None:
-    """If several quotas match a client, the most specific one applies, in the same order as in Kafka.
+    """If several quotas match a client, the most specific one applies.
 
-    At each step, the test removes the quota that applied at the previous step.
+    The list `order` begins with the most specific quota, and has the same order as in Kafka. At each step, the test
+    removes the quota that applied at the previous step.
     """
     order: list[tuple[QuotaEntity, tuple[str | None, str | None]]] = [
         (entity(user="alice", client_id="web"), ("alice", "web")),

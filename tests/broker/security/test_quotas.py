@@ -56,9 +56,9 @@ def test_quotas_survive_a_restart(tmp_path: Path) -> None:
 
 
 def test_a_producer_with_a_quota_gets_its_response_after_the_records_are_on_disk() -> None:
-    """A producer with a quota gets its response even if the response must wait until the records are on disk.
+    """A producer with a quota gets its response after the records are on disk.
 
-    The broker counts the bytes of the records before this wait.
+    The broker counts the bytes of the records for the quota before it waits for the disk.
     """
     with hmb.Broker(config={"log.flush.acks.all": True}) as broker:
         with hmb.Admin(broker.bootstrap_servers) as admin:
@@ -314,9 +314,9 @@ def test_only_the_new_client_waits_while_the_broker_resolves_a_host_name(monkeyp
 def test_other_changes_do_not_wait_while_the_broker_resolves_the_host_of_a_quota(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """A slow name server delays the response to AlterClientQuotas, but not the change of another quota.
+    """While the broker resolves the host name of one quota, a client can change another quota.
 
-    Before a bug was fixed, the broker resolved the host name while it held the lock of the security store.
+    Before a bug was fixed, the broker held the lock of the security store while it resolved the host name.
     """
     is_resolving, may_end = threading.Event(), threading.Event()
 

@@ -197,7 +197,8 @@ def test_a_coordinator_that_has_moved_is_found() -> None:
 def old_broker(request: Request, version: int) -> Response:
     """Return the response of a Kafka 0.10 broker to a request.
 
-    A request removes only one member, an unknown group has the state Dead, and instance ids do not exist.
+    Kafka 0.10 differs from newer versions: a LeaveGroup request removes only one member, the response for an unknown
+    group contains the state Dead, and members have no group instance ids.
     """
     match request:
         case FindCoordinatorRequest():

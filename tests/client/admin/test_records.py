@@ -1,4 +1,4 @@
-"""Tests of `Admin` for records: offsets of timestamps, deletion of records, and a change of a partition's leader."""
+"""Tests that `Admin` finds the offset for a timestamp, deletes records, and finds the new leader of a partition."""
 
 from __future__ import annotations
 

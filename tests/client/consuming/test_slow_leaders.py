@@ -49,7 +49,8 @@ def test_poll_returns_in_time_while_a_broker_is_silent() -> None:
 def lead(number_of: dict[str, int], *brokers: ScriptedBroker) -> Callable[[MetadataRequest], MetadataResponse]:
     """Return a function that answers Metadata requests.
 
-    In each answer, the broker with the given number leads partition 0 of each topic.
+    The dict `number_of` maps the name of each topic to a number n. In each answer, the broker `brokers[n]` leads
+    partition 0 of this topic.
     """
     topic, broker = MetadataResponse.MetadataResponseTopic, MetadataResponse.MetadataResponseBroker
     return lambda request: MetadataResponse(

@@ -1,8 +1,8 @@
 """A simulation of group members and their coordinator. Their state machines exchange messages in random order.
 
-The simulation has no threads, no sockets and no clock. Random steps choose the next member, lose requests and
-responses, and let time pass. At any time, two members that the coordinator knows must not own the same partition. After
-the last failure, each partition must have an owner.
+The simulation has no threads, no sockets and no clock. Each step is chosen at random: for example, a member sends a
+request, a response is lost, or time passes. After each step, no partition may have two owners among the members that
+the coordinator knows. Some time after the last failure, each partition must have an owner.
 
 Each call to a member's listener reports partitions that the member receives or gives up. No call may report that the
 member receives a partition that it already owns. No call may report that the member gives up a partition that it does

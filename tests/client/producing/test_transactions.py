@@ -249,7 +249,7 @@ def test_closing_leaves_no_connection_open(made: list[Connection]) -> None:
 
 
 class SlowGroupCoordinator(Coordinating):
-    """A script whose group coordinator does not respond to TxnOffsetCommit before the end of the test."""
+    """A scripted coordinator that does not respond to a TxnOffsetCommit request before the end of the test."""
 
     def __init__(self) -> None:
         super().__init__()

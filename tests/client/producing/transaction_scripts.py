@@ -18,10 +18,10 @@ from tests.client.scripted_broker import HangUp, ScriptedBroker
 
 
 class Coordinating(Script):
-    """A script of responses to Produce requests, and a transaction coordinator.
+    """Answers the requests of a transactional producer, as a partition leader and as a transaction coordinator.
 
-    The coordinator accepts every request for which the test has no other answer. In transaction version 2, a response
-    to an EndTxn request contains the producer's next epoch.
+    A test can choose responses: `answers` for Produce requests, and `other` for requests of other types. All other
+    requests succeed. In transaction version 2, a response to an EndTxn request contains the producer's next epoch.
     """
 
     def __init__(self, *answers: Response | bool) -> None:

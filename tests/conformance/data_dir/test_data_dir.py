@@ -32,7 +32,10 @@ def write_every_kind_of_record(bootstrap: str, topic: str) -> None:
 
 
 def fill(bootstrap: str, folder: Path) -> dict[str, list[LogRecord]]:
-    """Fill topics in every codec and with every kind of record. Return the records of each topic's log."""
+    """Fill one topic for each codec, one topic through kafka-python, and one topic with every kind of record.
+
+    Return the records of each topic's log.
+    """
     lines = write_lines(folder / "lines", RECORDS)
     for codec in ALL_CODECS:
         write_confluent(bootstrap, f"idempotent-{codec}", lines, codec)

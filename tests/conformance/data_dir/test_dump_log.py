@@ -108,9 +108,9 @@ def test_indexes(kafka_43: Path, tmp_path: Path, switch: str) -> None:
 
 
 def test_transactions(kafka_43: Path, tmp_path: Path) -> None:
-    """Both tools print the same lines for the state files of transactions.
+    """`hmb dump-log` and DumpLogSegments print the same lines for producer snapshots and transaction indexes.
 
-    The log contains an open transaction, and a producer that has written only a marker.
+    The log contains an open transaction. Of another producer, it contains no records, but only a transaction marker.
     """
     log = Log(tmp_path, LogConfig(), clean=True, clock=lambda: 1_000)
     log.append(

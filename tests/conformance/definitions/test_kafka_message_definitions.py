@@ -2,8 +2,9 @@
 
 Every class is compared in each of its versions: the fields and their order, types, nullability, defaults and tags.
 
-Kafka 4 no longer supports the oldest versions of messages, so the property `validVersions` does not include them. Each
-field of a definition still states the old versions that contain it. `ONLY_HERE` lists the fields that Kafka 4 removed.
+Kafka 4 no longer supports the oldest versions of messages, so the property `validVersions` of a definition does not
+include these versions. The property `versions` of a field still includes them, so the test compares them. `ONLY_HERE`
+lists the fields that Kafka 4 removed.
 """
 
 import json
@@ -63,9 +64,10 @@ class Column(NamedTuple):
 
 
 class Lacking(NamedTuple):
-    """A field that does not exist in the compared version of a message.
+    """A field of a message class that exists only in versions other than the compared version.
 
-    For this field, the test compares only the default and the property `ignorable`.
+    An object of the class has this field in every version, so the field needs a default. The test compares only the
+    default and the property `ignorable`.
     """
 
     name: str

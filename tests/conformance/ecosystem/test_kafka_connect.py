@@ -3,9 +3,9 @@
 The source connector writes each line of a file to a topic, in transactions (KIP-618). The sink connector writes the
 topic to another file.
 
-The test kills the worker that runs the source connector. The other worker takes over, and continues after the last line
-that was committed. At the end, a new worker continues with the offsets that the stopped worker has stored. Each line
-must then be in the topic exactly once.
+The test kills the worker that runs the source connector. The second worker takes over, and continues after the last
+committed line. Then the test stops the second worker, and starts a third one. The third worker continues at the offsets
+that the second worker has stored. At the end, the topic must contain each line exactly once.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Kafka Streams 4.3.0 counts words on HMB with both group protocols, even if an instance of it is killed (KIP-1071).
+"""Kafka Streams 4.3.0 counts words correctly on HMB after a kill, with the classic and the streams protocol (KIP-1071).
 
 The application uses exactly-once processing (`exactly_once_v2`). The first instance is killed while it counts, so its
 transaction stays open until it times out. The second instance restores the counts from the changelog topic. Each word

@@ -1,8 +1,8 @@
 """The clients whose consumer groups are tested. Each client has a command line that runs one member.
 
-HMB's test dependencies include the Python clients. The script `tests/conformance/fetch_clients.sh` downloads the Java
-clients of Kafka 0.9 to 2.8 (the tool VerifiableConsumer), franz-go and kafkajs into `.peers/clients`. The environment
-variable HMB_CLIENTS may name a different folder.
+HMB's test dependencies include the Python clients. The script `tests/conformance/fetch_clients.sh` downloads kafkajs,
+franz-go, and the Java clients of Kafka 0.9 to 2.8 (the tool VerifiableConsumer) into the folder `.peers/clients`. If
+the clients are in a different folder, the environment variable HMB_CLIENTS must contain its path.
 """
 
 from __future__ import annotations

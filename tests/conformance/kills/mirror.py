@@ -85,7 +85,10 @@ class MirrorProcess:
 
 
 def produce(bootstrap: str, first: int, count: int) -> None:
-    """Write `count` records. The first record has the number `first`. Each topic gets every eighth record."""
+    """Write `count` records, numbered from `first`, and divide them equally between the eight topics.
+
+    If `first` is 0, topic-0 gets the records 0, 8, 16, ..., and topic-1 gets the records 1, 9, 17, ...
+    """
     for at, topic in enumerate(TOPICS):
         with hmb.Producer(bootstrap, compression=CODECS[at % len(CODECS)]) as producer:
             for number in range(first + at, first + count, len(TOPICS)):

@@ -121,11 +121,11 @@ class Copier(threading.Thread):
             self.position = last + 1
 
     def check(self, bootstrap: str, *, is_over: bool) -> int:
-        """Check the records that consumers with read_committed see, and return their number.
+        """Check the records that a consumer with read_committed sees, and return the number of these records.
 
         Each transaction must be complete. If `is_over` is False, this thread continues to copy during the check. The
-        check then does not require complete copies of the newest transaction and later ones: the consumer reads the
-        partitions one after the other, so it may see only a part of these transactions.
+        consumer can then see only a part of a new transaction, because it reads one partition after the other. So the
+        check requires only that the transactions before the newest one at the start of the check are complete.
         """
         present = self.transaction + 1 if is_over else self.transaction
         committed = {transaction for transaction in self.committed.copy() if transaction < present}
@@ -184,9 +184,9 @@ def prepare(bootstrap: str, count: int) -> None:
 
 
 def run(broker: peers.Peer, kills: int, chance: random.Random) -> int:
-    """Kill the broker `kills` times. Return the number of transactions.
+    """Kill the broker `kills` times while a `Copier` copies numbers. Return the number of transactions.
 
-    Raises AssertionError if the copied numbers are wrong or incomplete, or if the copying fails.
+    Raises AssertionError if the copied numbers are wrong or incomplete, or if the `Copier` fails.
     """
     count = kills * 800
     with broker:

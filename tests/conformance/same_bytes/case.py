@@ -1,6 +1,7 @@
 """Test cases and comparisons. A test case lists requests. A comparison sends these requests in one API version.
 
-A request is a message object. When a comparison runs, it replaces the placeholders in each request by values:
+A request is a message object, which can contain placeholders. Before a comparison sends a request, the comparison
+replaces each placeholder with a value:
 
 - `<name>` in a text becomes the name of the comparison. A topic `<name>` is therefore used by only one comparison.
 - `id_of("events")` becomes the id that the broker has assigned to the topic `events`.

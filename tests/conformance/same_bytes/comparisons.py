@@ -73,9 +73,9 @@ COMPARISONS: list[Comparison] = [each for case in CASES for each in comparisons_
 def sample() -> list[Comparison]:
     """Return a sample of all comparisons. It contains every test case, in at most three API versions.
 
-    A case usually runs in the first version, in the last version and in a third version. A case that tests ACLs runs
-    only in the first or in the last version. An API that needs permissions has several such cases, one for each user,
-    so the sample still covers both versions.
+    Most cases run in the first version, in the last version and in a third version. A case that tests ACLs runs in one
+    version. An API that needs permissions has one such case for each of several users. Some of these cases run in the
+    first version of the API, and the others run in the last version.
     """
     chosen: list[Comparison] = []
     for number, case in enumerate(CASES):

@@ -158,7 +158,7 @@ def _await_share_coordinator(side: Side) -> None:
 
 
 def commit(group: str, topic: str) -> OffsetCommitRequest:
-    """Return a commit of a consumer that is not a member of a group. This commit creates the group."""
+    """Return an OffsetCommit request of a client that has not joined the group. The request creates the group."""
     kind = OffsetCommitRequest.OffsetCommitRequestTopic
     partition = kind.OffsetCommitRequestPartition(partition_index=0, committed_offset=1)
     return OffsetCommitRequest(group_id=group, topics=[kind(name=topic, partitions=[partition])])

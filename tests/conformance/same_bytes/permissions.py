@@ -5,12 +5,13 @@ the permissions READ on the group and READ on each topic. The test sends this re
 - a user without ACLs
 - a user with both permissions
 - two users that each have only one of the two permissions
-- two users that may do everything, except that an ACL denies one operation: READ on groups, or READ on topics
+- a user with all permissions on groups and topics, but an ACL denies READ on groups
+- a user with all permissions on groups and topics, but an ACL denies READ on topics
 - a user with both permissions, but only on resources whose names begin with `open`
 
-The function `users_of` creates the users for an API from the list of permissions that the API requires. The module
-`hmb/broker/security/acls/rules.py` contains this list for most APIs. The dictionary `OF_SPECIAL` contains the lists for
-the other APIs. If an API has no list, the tests stop with a KeyError.
+The function `users_of` creates the users for the test of one API. It needs a list of the permissions that the API
+requires. For most APIs, this list is in the module `hmb/broker/security/acls/rules.py`. For the other APIs, the list is
+in the dictionary `OF_SPECIAL`. If an API has no list, the tests stop with a KeyError.
 """
 
 from __future__ import annotations
@@ -139,7 +140,7 @@ class User:
 
 
 def users_of(api: ApiKey) -> Iterator[User]:
-    """Yield the users as which the test sends requests of an API. The module's docstring has an example."""
+    """Yield the users for the test of one API. Each user has different ACLs. The module's docstring has an example."""
     needed = needs(api)
     yield User(api, "no ACL")
     if not needed:

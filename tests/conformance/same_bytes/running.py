@@ -31,7 +31,7 @@ class Verdict(StrEnum):
 
 @dataclass
 class Result:
-    """The result of one comparison: HMB's and Kafka's responses to each request as trees, and their differences."""
+    """The result of one comparison: the responses of HMB and of Kafka, and the differences between the responses."""
 
     comparison: Comparison
     answers: list[tuple[Any, Any]] = field(default_factory=list)

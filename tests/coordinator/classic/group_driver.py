@@ -130,7 +130,7 @@ class GroupDriver:
     # -- time and disk
 
     def wait(self, ms: int) -> None:
-        """Let `ms` milliseconds pass, and call the group's `tick` at each of its deadlines in this time."""
+        """Let `ms` milliseconds pass. At each deadline of the group, call the group's method `tick`."""
         end = self.now + ms
         while (deadline := self.group.next_deadline()) is not None and deadline <= end:
             self.now = max(self.now, deadline)

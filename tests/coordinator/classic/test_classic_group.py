@@ -146,10 +146,10 @@ def test_a_static_member_that_returns_during_a_slow_write_keeps_its_session(driv
 
 
 def test_a_static_member_that_restarts_before_its_sync_group_must_still_sync(driver: GroupDriver) -> None:
-    """A static member restarts before it sends SyncGroup.
+    """A static member restarts before it sends SyncGroup, and gets a new member id.
 
-    HMB waits for a SyncGroup request with the new member id. Kafka waits for a SyncGroup request with the old member
-    id. The member never sends this request, so Kafka starts an unnecessary rebalance.
+    HMB waits for a SyncGroup request with the new member id, so the group becomes Stable. Kafka waits for a SyncGroup
+    request with the old member id. The member never sends a request with the old id, so Kafka starts a rebalance.
     """
     leader, second = (driver.join(name, version=5, instance=name, rebalance=5_000) for name in "ab")
     driver.wait(5_000)

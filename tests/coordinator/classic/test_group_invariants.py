@@ -1,8 +1,9 @@
 """Tests of invariants of a classic group. At random, its clients stop or restart, and its writes are slow or fail.
 
 The clients behave as real consumers do. They send heartbeats, join again after an error, and send SyncGroup after each
-JoinGroup. At random, a client stops sending requests, sends a request twice, or leaves. A client that sends all its
-requests never receives UNKNOWN_MEMBER_ID.
+JoinGroup. At random, a client stops sending requests, sends a request twice, or leaves.
+
+The tests check that only a client that has stopped or left receives the error UNKNOWN_MEMBER_ID.
 """
 
 from __future__ import annotations

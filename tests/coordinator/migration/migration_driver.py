@@ -101,7 +101,7 @@ class MigrationDriver:
     ) -> ErrorCode | None:
         """Send JoinGroup. If the response contains only a member id, send JoinGroup again with this id.
 
-        Return the error code, or None if the response waits for other members.
+        Return the error code, or None if the coordinator waits for other members before it responds.
         """
         subscription = ConsumerProtocolSubscription(
             topics=list(topics), owned_partitions=[Owned(topic="a", partitions=list(owns))] if owns else []
@@ -146,7 +146,7 @@ class MigrationDriver:
             yield
 
     def joined(self, client: ClassicClient) -> ErrorCode | None:
-        """Return the error code of the response to JoinGroup, or None if the request still waits."""
+        """Return the error code of the response to JoinGroup, or None if the coordinator has not responded yet."""
         answer = self._answer(client)
         if answer is None:
             return None
@@ -261,7 +261,7 @@ class MigrationDriver:
     # -- time, restarts, and groups for the start of a test
 
     def wait(self, ms: int) -> None:
-        """Let `ms` milliseconds pass, and wake the group at each of its deadlines in this time."""
+        """Let `ms` milliseconds pass. At each deadline of the group, wake the group."""
         end = self.now + ms
         while (deadline := self.runner.machine.next_deadline()) is not None and deadline <= end:
             self.now = max(self.now, deadline)

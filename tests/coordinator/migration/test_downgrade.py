@@ -125,10 +125,13 @@ def test_after_a_failed_write_of_a_downgrade_an_upgrade_deletes_all_records_of_t
 
 
 def test_a_downgrade_deletes_the_records_of_a_member_whose_removal_could_not_be_written() -> None:
-    """The member eve leaves the group while the broker writes the removal of the member zoe.
+    """A downgrade deletes the records of the member zoe, although the write of zoe's removal fails.
 
-    No KIP-848 member is left, so the group becomes classic. Then the write for zoe fails. Before a bug was fixed, the
-    downgrade did not delete the records of zoe, because zoe was no longer a member.
+    1. The member zoe leaves the group, and the broker starts to write the removal of zoe.
+    2. During this write, the last KIP-848 member eve leaves. The broker writes the downgrade to a classic group.
+    3. The write of zoe's removal fails.
+
+    Before a bug was fixed, the downgrade deleted only the records of members, and zoe was no longer a member.
     """
     driver, ada, bob = settled()
     driver.beat("zoe")
@@ -140,10 +143,13 @@ def test_a_downgrade_deletes_the_records_of_a_member_whose_removal_could_not_be_
 
 
 def test_after_two_failed_writes_the_next_group_deletes_the_records_of_the_first_one() -> None:
-    """The writes of a downgrade and of a later upgrade fail, so the records of the first KIP-848 group stay on disk.
+    """After two failed writes, a new classic group deletes the records of an old KIP-848 group.
 
-    Then the client tom joins with the classic protocol. The new classic group must delete these records. Before a bug
-    was fixed, the records stayed on disk.
+    1. The last KIP-848 member leaves, but the write of the downgrade fails. So the old records stay on disk.
+    2. A KIP-848 member joins, but the write of the upgrade fails.
+    3. The client tom joins with the classic protocol. The new classic group must delete the old records.
+
+    Before a bug was fixed, the new classic group did not delete the old records.
     """
     driver, _, _ = settled()
     driver.fails = True

@@ -160,8 +160,8 @@ def test_an_assignment_that_the_coordinator_cannot_keep_forbids_an_upgrade(assig
 def test_malformed_metadata_of_a_preferred_protocol_forbids_an_upgrade() -> None:
     """If the metadata of a member's preferred protocol is malformed, the coordinator refuses an upgrade.
 
-    In this test, the metadata of the group's protocol "range" is valid, but a member prefers the protocol "own". After
-    an upgrade, the coordinator would decode the metadata of "own" for each SyncGroup and for a downgrade.
+    The group uses the protocol "range", and its metadata is valid. One member prefers the protocol "own" with malformed
+    metadata. The coordinator could not handle a SyncGroup request of this member after the upgrade.
     """
     driver = MigrationDriver()
     ada, bob = ClassicClient("ada"), ClassicClient("bob")
@@ -248,7 +248,10 @@ def test_a_classic_member_commits_with_its_epoch_as_generation() -> None:
 
 
 def commit(driver: MigrationDriver, client: ClassicClient, generation: int, number: int) -> Commit:
-    """Return a commit of one partition in a version of OffsetCommit that members of the KIP-848 protocol cannot use."""
+    """Return a client's commit of the partition `number`, in version 8 of OffsetCommit.
+
+    Members that use the KIP-848 protocol cannot use version 8.
+    """
     offset = CommittedOffset(1, -1, "", 0, topic_id=driver.topics.id("a"))
     return Commit(client.member_id, generation, None, 8, {TopicPartition("a", number): offset})
 

@@ -1,6 +1,7 @@
-"""Tests of the records in flight of a share-partition.
+"""Tests of the class `InFlightRecords`, which stores the states of the records of a share-partition.
 
-The last test compares these records with a simple model, which stores the state of each record separately.
+The last test compares an `InFlightRecords` object with a simple model. The model stores the state of each record
+separately.
 """
 
 from __future__ import annotations
@@ -229,7 +230,7 @@ class Modeled:
 
 
 class Model:
-    """The records of a partition. A dict contains the state of each record in flight."""
+    """A simple model of the class `InFlightRecords`. A dict contains the state of each record by the record's offset."""
 
     def __init__(self) -> None:
         self.records: dict[int, Modeled] = {}

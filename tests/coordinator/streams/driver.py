@@ -1,4 +1,7 @@
-"""A streams group with a manual clock, and the topology of a word count. The test controls its topics and its disk."""
+"""A streams group for tests. A test controls the clock, the topics and the disk of the group.
+
+The function `word_count` returns the topology that the members of the group use.
+"""
 
 from __future__ import annotations
 

@@ -156,9 +156,10 @@ def test_a_new_producer_aborts_the_open_transaction_of_the_old_one() -> None:
 
 
 def test_a_producer_continues_after_an_error_unless_it_was_fenced() -> None:
-    """A producer that sends its id and epoch gets the next epoch (KIP-360).
+    """After an error, a producer sends InitProducerId with its id and epoch, and gets the next epoch (KIP-360).
 
-    If the producer repeats this request because the response was lost, it gets the same epoch again.
+    If the producer repeats this request because the response was lost, it gets the same epoch again. If a newer
+    producer has started, the coordinator refuses the request of the old producer.
     """
     first = NEW.init(1000, None, 10, no_id)
     second = first.init(1000, first.producer, 20, no_id)
@@ -172,10 +173,11 @@ def test_a_producer_continues_after_an_error_unless_it_was_fenced() -> None:
 
 
 def test_a_fence_also_forgets_the_epoch_of_a_repeated_request() -> None:
-    """After a fence, an InitProducerId request with the producer's earlier epoch 0 fails.
+    """After the coordinator has fenced a producer, the producer cannot repeat an earlier InitProducerId request.
 
-    A first request with epoch 0 raises the epoch to 1, and the fence raises the epoch to 2. Without the fence, the
-    coordinator would accept a second request with epoch 0 as a repetition, and return epoch 1 again.
+    1. The producer sends InitProducerId with epoch 0, and gets epoch 1.
+    2. The coordinator aborts the transaction, and raises the epoch to 2. So it fences the producer.
+    3. The producer repeats the request with epoch 0. The coordinator must refuse it, and not return epoch 1 again.
     """
     first = NEW.init(1000, None, 10, no_id)
     second = first.init(1000, first.producer, 20, no_id)

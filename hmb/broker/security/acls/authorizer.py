@@ -103,8 +103,8 @@ class Authorizer:
     def load(self, state: SecurityState) -> None:
         """Use the ACLs in `state` from now on, and forget all stored decisions."""
         self._index, self._decisions = AclIndex(state.acls.values()), {}
-        # `guard_produce` adds decisions to the set `writable`. If `load` replaced this set first, a decision from the
-        # old ACLs could enter the new set.
+        # `load` replaces the set `writable` last. If it replaced `writable` before the ACLs, `guard_produce` could add
+        # a decision from the old ACLs to the new set.
         self.writable = set()
 
     @property

@@ -38,9 +38,9 @@ def identity_of(name: str) -> str | None:
 
 
 def identities_in(struct: type[Struct]) -> Mapping[str, str]:
-    """Return the fields of `struct` that identify something, as a dict: meaning in IDENTITIES -> field name.
+    """Return the fields of `struct` that identify something, as a dict from meanings to field names.
 
-    For example, {"topic": "name"} means that the field `name` identifies a topic.
+    For example, the field `name` means a topic in IDENTITIES, so the dict contains {"topic": "name"}.
     """
     if (kept := _IDENTITIES_IN.get(struct)) is None:
         kept = {identity: name for name in struct.fields if (identity := identity_of(name))}

@@ -17,8 +17,8 @@ merges both responses:
 For each refused item of the request, `refuse` creates one item in the corresponding list of the response. For
 example, the list `topic_data` of a Produce request corresponds to the list `responses` of its response.
 
-Corresponding lists can have different names, so `refuse` compares the fields of their items. For example, two
-lists correspond if the items of both lists have a field for a topic's name (`identities.py`).
+A list of the request and the corresponding list of the response can have different names. `refuse` therefore
+compares the lists' items: for example, the items of both lists contain a topic's name (`identities.py`).
 
 Clients look for some errors only in certain fields of a response. Therefore `refuse` follows three rules:
 - It writes an error in WHOLE_RESPONSE_ERRORS only into the error field of the whole response.
@@ -121,8 +121,8 @@ def _refuse(
     for name, item in _error_arrays(kind, version).items():
         sources = _paired(source, item, version)
         if sources is None:
-            # The request has no list that corresponds to the response's list `name`. This list stays empty if `kind`
-            # has a field for the error. Otherwise, the list gets one item with the error.
+            # In this case, the request has no list for the response's list `name`. If the class `kind` has an error
+            # field, leave the response's list empty. Otherwise, add one item with the error.
             sources = [] if fields.keys() & ERROR_FIELDS else [None]
         values[name] = [_refuse(item, each, version, error, sets) for each in sources]
     return kind(**values)

@@ -68,10 +68,10 @@ def _clear_start_offsets(response: Any) -> None:
 
 
 def _clear_below_errors(struct: Any) -> None:
-    """If an object in a response has an error code, remove all objects inside this object.
+    """If an object in a response has an error code, empty each list of objects inside this object.
 
-    For example, if a group in an OffsetFetch response has an error code, remove the group's topics. Keep lists of
-    numbers.
+    Lists of numbers stay unchanged. For example, if a group in an OffsetFetch response has an error code, remove
+    the group's topics.
     """
     for name, field in struct.fields.items():
         if field.item is not None and field.item.struct is not None:

@@ -81,12 +81,12 @@ def split(struct: Struct, context: RequestContext, selects: Selects) -> tuple[An
 def _topics(message: Struct, name: str, field: Field, context: RequestContext) -> list[Any]:
     """Return the topics of a request, or all topics of the broker if the request means all topics.
 
-    The field `name` of `message` contains the list of topics. `field` is the declaration of this field. In most
-    APIs, null instead of a list means all topics. In version 0 of Metadata, an empty list also means all topics.
+    The field `name` of `message` contains the list of topics. `field` declares this field. In most APIs, null
+    instead of a list means all topics. In version 0 of Metadata, an empty list also means all topics.
 
-    In a ConsumerGroupHeartbeat request (KIP-848), null means that the list has not changed, so the function
-    returns an empty list. The function recognizes this request by the declaration `field`: the items of the list
-    have no topic name.
+    In a ConsumerGroupHeartbeat request (KIP-848), null means that the list has not changed, so the function returns
+    an empty list. The function recognizes this request because `field` declares a topic id for each topic, but no
+    name.
     """
     items, struct = getattr(message, name), item_struct(field)
     is_all = message.is_for_all_topics(context.version) if isinstance(message, MetadataRequest) else items is None

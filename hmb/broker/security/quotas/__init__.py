@@ -19,8 +19,8 @@ For the quota controller_mutation_rate, the broker uses a *token bucket* instead
 created or deleted partition takes one token, and new tokens arrive at the rate of the quota.
 
 For example, the quota is 10 partitions/s, and the bucket contains 110 tokens. A client creates 1,000
-partitions. The bucket then has -890 tokens, so the client must wait for 89 s. A sliding window would forget
-these partitions much earlier, after 11 s at most.
+partitions. The bucket then has -890 tokens, so the client waits for 890 / 10 = 89 s. A sliding window of 11 s
+would count the partitions for only 11 s.
 
 The quota connection_creation_rate limits how many new connections an IP address opens per second. If an address
 exceeds this quota, the broker lets the new connection wait for the throttle time, and then closes it. The broker cannot

@@ -48,7 +48,8 @@ class ClientQuotas:
         """
         self.size, self._mutations_size = size, mutations_size
         self._clock_ms = clock_ms
-        # A thread needs `_lock` to use the meters or `_addresses`, or to replace `limits`. It then takes no other lock.
+        # A thread needs `_lock` to use the meters or `_addresses`, or to replace `limits`. A thread that holds `_lock`
+        # takes no other lock.
         self._lock = threading.Lock()
         self._windows: dict[MeterKey, RateWindow] = {}
         self._buckets: dict[MeterKey, TokenBucket] = {}

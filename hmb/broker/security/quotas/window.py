@@ -68,8 +68,8 @@ class RateWindow:
 
     If the result is negative, the throttle time is 0.
 
-    The window is 11 s long and starts when its oldest sample begins. The *covered time* is the time since this
-    start, plus 1 s for each second of the window that is still in the future.
+    The window consists of 11 seconds, and starts when its oldest sample begins. The *covered time* is the time
+    since this start, plus 1 s for each of the 11 seconds that has not begun yet.
 
     In this example, the quota is 1,000 bytes/s, and a client sends three requests:
 
@@ -78,7 +78,7 @@ class RateWindow:
          0.5 s   7,000         15,000          15 s         10.5 s   4.5 s
         12.0 s   1,000          1,000           1 s         10.0 s   0
 
-    At 0.0 s, ten seconds of the window are in the future. The covered time is therefore 0 s + 10 * 1 s = 10.0 s.
+    At 0.5 s, ten of the 11 seconds have not begun yet. The covered time is therefore 0.5 s + 10 * 1 s = 10.5 s.
 
     At 12.0 s, the window has forgotten the first sample, because the last value of this sample (at 0.5 s) is more
     than 11 s old.
@@ -109,10 +109,10 @@ class RateWindow:
         return max(0, round(time_at_quota - self._covered_ms(now_ms)))
 
     def _covered_ms(self, now_ms: int) -> int:
-        """Return the covered time (ms), which the docstring of `RateWindow` defines.
+        """Return the covered time (ms), which `RateWindow` defines.
 
-        At a client's first request, ten of the 11 seconds are still in the future, so the covered time is 10 s. With a
-        quota of 1,000 bytes/s, the client can therefore send 10,000 bytes at once without a delay.
+        The covered time includes the future seconds of the window: ten of 11 seconds at a client's first request. With
+        a quota of 1,000 bytes/s, the client can therefore send 10,000 bytes without a delay.
         """
         elapsed = now_ms - self.samples[0].start_ms
         missing = self.size.samples - 1 - elapsed // self.size.sample_ms

@@ -215,8 +215,8 @@ class DelegationTokens:
             return TokenCredential(unknown, token_id, 0)
         credential = self._credentials.get((mechanism, token_id))
         if credential is None:
-            # The salt must not show a client whether this token exists. A real token therefore gets the same salt as
-            # `unknown`, the decoy that the method returns if no token has this id.
+            # If no token has this id, the client sees the salt of the decoy `unknown`. A real token gets the same salt,
+            # so the salt does not show whether the token exists.
             salt, password = unknown.salt, base64.b64encode(self.hmac_of(token)).decode()
             salted = scram.salted_password(mechanism, password, salt, unknown.iterations)
             credential = scram.credential_of(mechanism, salted, salt, unknown.iterations)

@@ -42,9 +42,9 @@ If a record cannot be delivered, the application must abort the transaction. It 
 transaction. During the abort, a copy of a failed batch may still be on its way to a broker. In this case, the
 producer's epoch must increase, so that brokers reject the copy.
 
-In transaction version 2, every EndTxn request increases the producer's epoch. In version 1, EndTxn does not. If
-such a copy may exist, a producer with version 1 therefore sends InitProducerId with its id and epoch, instead of
-EndTxn. The coordinator then aborts the transaction and increases the epoch (KIP-360).
+EndTxn increases the producer's epoch only in transaction version 2. If a copy of a failed batch may still
+arrive, a producer with version 1 sends InitProducerId with its id and epoch instead of EndTxn. The coordinator
+then aborts the transaction and increases the epoch (KIP-360).
 
 After a *fatal* error, the application can only close the producer. For example, the error is fatal if a newer producer
 uses the same transactional id.

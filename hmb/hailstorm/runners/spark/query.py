@@ -16,9 +16,9 @@ its own state. All tuples with the same key go to the same instance. Each node b
     bolt with a state               groupBy("instance"), and transformWithStateInPandas
     sink                            foreachBatch, which calls the sink's function in Spark's driver
 
-The topology's nodes exchange rows. Each row contains a tuple (`item`), the tuple's record (`topic`,
-`partition`, `offset`), and the nodes that made the tuple (`path`). The list `number` contains one output index
-for each node in `path`, because a node can make several outputs.
+Nodes exchange rows. Each row contains a tuple (`item`), the tuple's record (`topic`, `partition`, `offset`),
+and the nodes that made the tuple (`path`). A node's outputs for one input have indexes that begin at 0. The
+list `number` contains one index for each node in `path`.
 
 For example, the spout `lines` makes a tuple (index 0) from the record at offset 7. From this tuple, the bolt
 `split` makes several tuples. The fourth of them (index 3) has this row:

@@ -25,7 +25,7 @@ def listed(states: tuple[str, ...] = (), types: tuple[str, ...] = ()) -> ListGro
 
 
 def list_with(name: str, **options: Any) -> Case:
-    """Make a test case that lists groups after the comparison has created a stable group."""
+    """Make a test case that creates a stable group, and then lists groups with the filters in `options`."""
     newest = "5" if "types" in options else "4+"
     return case(name, *stable(), listed(**options), versions=newest, api_key=ListGroupsRequest.api_key)
 

@@ -1,7 +1,7 @@
 """Test cases for authorization: for each API, users with different ACLs send the same request (see ../permissions.py).
 
-The function `request_of` makes the request of any API from its message class, so a new API of HMB needs no further
-code. A list of topics, groups or transactional ids in a request usually contains three names:
+The function `request_of` fills the fields of a request with test values. It finds the fields of each API in the API's
+message class, so it needs no further code for a new API. A list of topics, groups or transactional ids in a request usually contains three names:
 - `open`: This resource exists. Some users have permissions only for resources whose names begin with `open`.
 - `secret`: This resource exists. Only users with permissions for all resources may see it.
 - `missing`: This resource does not exist. A user that may not see `secret` must not be able to distinguish `secret`
@@ -203,9 +203,10 @@ def _value(value: Any, field: Any, version: int, values: Values) -> Any:
 
 
 def _naming(struct: type[Struct], version: int, name: str) -> Values:
-    """Return a dict with the field that identifies a topic or a group in a struct.
+    """Return a dict with one field of a struct. This field identifies the topic or the group `name`.
 
-    The field contains the name. If the struct has no field for the name in this version, the field is the topic id.
+    If the struct has a field for the name in this version, the dict contains this field and the name. Otherwise, the
+    dict contains the field `topic_id` and the id of the topic.
     """
     for field in ("name", "topic", "topic_name", "group_id"):
         if field in struct.fields and version in version_range(struct.fields[field].versions):

@@ -183,11 +183,10 @@ def marker(
 
 
 def marking(name: str, *steps: Any, describes: bool = True) -> Case:
-    """Make a test case that writes markers and reads the log.
+    """Make a test case that writes transaction markers in its `steps`, and then fetches the records.
 
-    If `describes` is true, describe the partition's producers.
-
-    Kafka returns several producers in any order, so a case with several producers does not describe them.
+    If `describes` is true, the case also sends a DescribeProducers request. A case with several producers does not send
+    this request, because Kafka returns the producers in any order.
     """
     then = (seen(), known()) if describes else (seen(),)
     return case(
