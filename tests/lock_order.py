@@ -126,8 +126,8 @@ def recorded_order(patch: pytest.MonkeyPatch) -> LockOrder:
 def _with_recorded(init: Callable[..., None], field: str, name: Name, order: LockOrder) -> Callable[..., None]:
     """Return a constructor that calls `init`, and then replaces the lock of the new object with a `RecordedLock`.
 
-    The object is an instance of a dataclass. Its class stored the original `threading.Lock` as the default factory of
-    a field, so a later replacement of `threading.Lock` has no effect on this class.
+    The function is for dataclasses with a field such as `lock: Lock = field(default_factory=threading.Lock)`. A
+    dataclass of this kind keeps the original `Lock`, even if a test replaces `threading.Lock` later.
     """
 
     def recorded_init(self: Any, *arguments: Any, **options: Any) -> None:

@@ -96,7 +96,7 @@ def ago(text: str) -> int:
 )
 @click.option(
     "--from-file", type=NewPath(), metavar="FILE",
-    help="Set the group's offsets to the offsets in this file. The file has the format of the output of --export."
+    help="Set the group's offsets to the offsets in this CSV file. The option --export prints a plan in this format."
 )
 @click.option("--execute", is_flag=True, help="Set the offsets that the plan shows.")
 @click.option("--dry-run", is_flag=True, help="Show the plan, and change nothing. This is the default.")

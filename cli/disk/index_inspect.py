@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 @click.argument("file", type=click.Path(path_type=Path, readable=False))
 @click.option(
     "--lookup", "wanted", type=int, metavar="OFFSET",
-    help="Find this offset. If FILE is a .timeindex, write a timestamp (ms) instead of an offset.",
+    help="Find this offset. If FILE is a .timeindex, the number OFFSET is a timestamp in ms.",
 )
 @json_option
 def command(file: Path, wanted: int | None, as_json: bool) -> None:

@@ -4,9 +4,9 @@ A commit of offsets has two parts. In the first part, the thread holds the lock 
 the member is allowed to commit, and `begin_commit` adds the records to the journal's queue. The first part does no I/O.
 The thread then releases the lock. In the second part, `Journal.write` waits until the records are on disk.
 
-A commit of a removed member never replaces a commit of the partition's next owner. A thread holds the group's lock
-while it checks that the sender of a commit is a member and adds the commit to the journal's queue. Meanwhile, the group
-cannot remove the sender.
+A removed member's commit never replaces a commit of the partition's next owner. To accept a commit, a thread
+takes the group's lock, checks that the sender is a member, and adds the commit to the journal's queue. While
+it holds the lock, the group cannot remove the sender.
 
 When a group removes a member, all accepted commits of this member are therefore already in the journal's queue or log.
 The next owner of a partition commits later, so the new offset replaces the old offset.

@@ -40,7 +40,8 @@ value of a key. For example, a mean of 4 numbers (version 4) replaces a mean of 
 `Max` and `TopN` keep the largest values. Use them only for values that never become smaller, for example
 counts.
 
-A second bolt must not compute a sum or a mean of all outputs. `hailstorm.check` searches for this mistake.
+If a bolt sums or averages another bolt's outputs, the result depends on the tuples' order.
+`hailstorm.check` searches for this mistake.
 
 **Combining.** A bolt with `combine=True` receives one state for each key of a batch, instead of single tuples.
 To save time, the processor that sends the batch merges all tuples with the same key into one state. The bolt

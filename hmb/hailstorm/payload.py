@@ -30,7 +30,7 @@ most important fields:
 
 In the example, `count` made two tuples from the record at offset 7, with the indexes 0 and 1.
 
-After this object, the sender sends no more tuples from records below the offsets of the low water mark.
+After a sender has sent a low water mark, its tuples come only from offsets at or above the mark.
 
 For example, a snapshot contains offsets 0 to 9 of a partition. When the marks of all senders are at least 10,
 all tuples from these offsets have arrived. The receiver needs the marks of all senders, so even a sender

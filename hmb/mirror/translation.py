@@ -29,8 +29,8 @@ to 40 records and 20 transaction markers. In the copy, the group continues after
 If the mirror cannot count the records of a gap, the group continues at the start of the gap. The group rereads
 some records, but misses none.
 
-A mirror saves the runs of a partition as text in an offset commit. Brokers limit the size of this text, so
-MAX_RUNS limits the number of runs.
+A mirror saves a partition's runs of copied records as text in an offset commit. Brokers limit the size of
+this text, so MAX_RUNS limits the number of runs.
 
 The command `hmb restore` uses a `Translation` for the offsets of a backup (cli/backup/renumbering.py). The
 command does not save this object, so the object's size needs no limit (`keeps_all`).

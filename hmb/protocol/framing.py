@@ -102,8 +102,8 @@ def _read_large(stream: Stream, size: int, reserve: Reserve) -> memoryview:
 
     The function calls `reserve` before each chunk. Raises ProtocolError if the stream ends before the message ends.
 
-    The system provides a page of this memory at the first write, and gets all pages back when the last memoryview is
-    deleted. Python would copy a growing `bytearray`. The C library could keep the memory of a deleted `bytearray`.
+    The system provides a page of this memory at the first write, and gets all pages back when the last memoryview
+    is deleted. A `bytearray` is worse: Python copies it as it grows, and the C library can keep deleted memory.
     """
     frame, position, end = memoryview(mmap(-1, size)), 0, 0
     while position < size:

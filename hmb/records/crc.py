@@ -15,8 +15,8 @@ The functions `crc32` and `crc32c` accept bytes, a bytearray or a memoryview, an
 When Python imports the package crc32c, the package looks up its own version. For this, it imports
 `importlib.metadata` and `email`, and searches all installed packages.
 
-HMB does not need the version of crc32c, so it loads only the package's compiled module. A broker starts in
-0.15 s. The direct load saves 0.01 s, or 0.05 s if 120 packages are installed.
+HMB loads only the compiled module of the package, so Python does not search for the version. A broker starts
+in 0.15 s. The direct load saves 0.01 s, or 0.05 s if 120 packages are installed.
 """
 
 from collections.abc import Callable

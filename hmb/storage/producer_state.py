@@ -178,7 +178,7 @@ class ProducerState:
         return len(self._producers)
 
     def check(self, batch: RecordBatch) -> BatchMetadata | None:
-        """Return None if the log may append the batch. For a duplicate, return the metadata of the copy in the log.
+        """Return None if the log may append the batch. If the log already contains it, return its metadata.
 
         Raises KafkaError for a wrong epoch, sequence number or transactional bit.
         """

@@ -18,7 +18,7 @@ def batch_view(log, end):
 
 
 class SpeedView:
-    """The counts of the clicks from the end offset of the newest batch view on."""
+    """A counter for clicks at and above the end offset of the newest batch view."""
 
     def __init__(self, begin):
         self.counts = {}

@@ -8,8 +8,8 @@
 test is not applicable if it needs several brokers, or a feature that the installed build of librdkafka does not have. A
 test that also fails with Kafka is not applicable, either.
 
-If a test fails although the list expects `pass`, the command exits with code 1. If a test passes although the list
-expects `gap`, the command prints a remark, and the list can be updated.
+If a test fails although `librdkafka.txt` expects `pass`, the command exits with code 1. If a test passes although
+`librdkafka.txt` expects `gap`, the command prints a remark. A developer can then update `librdkafka.txt`.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The secured listeners of the broker for librdkafka's tests, and the settings of the tests that use them.
+"""Listeners with TLS or a login for librdkafka's tests, and the client settings for these listeners.
 
 Most tests use a listener without security. The tests in `PROTOCOLS` need a listener with TLS or with a login. Without
 this listener, librdkafka skips these tests.

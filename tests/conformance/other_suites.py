@@ -3,10 +3,10 @@
     python -m tests.conformance.other_suites aiokafka FOLDER       # the source tree of aiokafka 0.14.0
     python -m tests.conformance.other_suites quixstreams FOLDER    # the source tree of quixstreams 3.25.0
 
-The source distributions on PyPI contain no tests, so FOLDER is a checkout of the project. The command copies FOLDER,
-and appends `other_suites/NAME.py` to the copy's `tests/conftest.py`. The fixtures in `other_suites/NAME.py` replace the
-project's fixtures that start Kafka in a container. The suite runs in a virtual environment of its own, in which the
-project's released package is installed.
+FOLDER is a Git checkout of the other project, because its source distribution on PyPI contains no tests. The command
+copies FOLDER, and appends `other_suites/NAME.py` to the copy's `tests/conftest.py`. The fixtures in
+`other_suites/NAME.py` replace the fixtures that start Kafka in a container. The suite runs in a virtual environment of
+its own, in which the released package of the other project is installed.
 
 `other_suites/NAME.txt` lists the tests that are expected to fail, with their reasons. For example, the line `tests/a*`
 matches every test whose name begins with `tests/a`. If a test fails that the list does not contain, the command exits

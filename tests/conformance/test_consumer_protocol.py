@@ -1,4 +1,4 @@
-"""Tests groups of the consumer protocol (KIP-848) with Kafka 4.3.0: its tools, its dump of records, and its broker."""
+"""Tests of HMB's groups of the consumer protocol (KIP-848), with the tools and the broker of Kafka 4.3.0."""
 
 from __future__ import annotations
 

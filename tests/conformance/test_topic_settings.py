@@ -1,4 +1,4 @@
-"""Tests topics with their own settings. HMB must store and refuse exactly the records that Kafka 4.3.0 stores and refuses.
+"""Tests topics with their own settings. HMB must store the records that Kafka 4.3.0 stores, and refuse the others.
 
 Both brokers receive the same batches, for example:
 

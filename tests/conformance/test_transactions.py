@@ -6,8 +6,8 @@ offsets in these transactions. The client aborts some of the transactions and th
 A consumer with read_committed must read exactly one copy of each record from the second topic. A consumer with
 read_uncommitted also reads the copies from aborted transactions.
 
-Two tests run tools of Kafka 4.3.0. The tool kafka-transactions lists, describes and aborts open transactions on HMB. The
-tool DumpLogSegments reads the journal of HMB's transaction coordinator.
+Two tests run tools of Kafka 4.3.0. The tool kafka-transactions lists, describes and aborts open transactions on HMB.
+The tool DumpLogSegments reads the journal of HMB's transaction coordinator.
 """
 
 from __future__ import annotations

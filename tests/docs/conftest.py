@@ -14,7 +14,11 @@ BuildPages = Callable[..., Any]
 
 @pytest.fixture
 def build_pages(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[BuildPages]:
-    """Return a function that builds pages (name -> Markdown) with some extensions, and returns Sphinx's application."""
+    """Return a function that builds pages with Sphinx, and returns the Sphinx application.
+
+    The function expects a dict from the names of the pages to their Markdown texts, and the names of the Sphinx
+    extensions to use.
+    """
     pytest.importorskip("sphinx", reason="Sphinx is not installed; `make docs` installs it")
     from sphinx.testing.util import SphinxTestApp
 

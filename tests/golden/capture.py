@@ -90,7 +90,7 @@ class Recorder:
     def find(self, api_key: int, version: int | None) -> list[Exchange]:
         """Return all exchanges of one API in one version, or in all versions if `version` is None.
 
-        The exchange with the longest response is the last one.
+        The list is sorted by the length of the response. The exchange with the longest response is at the end.
         """
         wanted = api_key.to_bytes(2, "big") + (b"" if version is None else version.to_bytes(2, "big"))
         found = [exchange for exchange in self.exchanges if exchange.request[4:8].startswith(wanted)]

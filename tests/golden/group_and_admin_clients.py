@@ -37,9 +37,9 @@ def write_some(bootstrap: str, topic: str) -> None:
 
 
 def kafka_python_group(bootstrap: str, topic: str, version: tuple[int, ...]) -> None:
-    """Run a member of a group that joins, fetches, commits, sends heartbeats, leaves and rejoins.
+    """Run two consumers in one group, one after the other. Each consumer joins, fetches, commits and leaves.
 
-    kafka-python selects the API versions for a broker of the given version.
+    Each consumer also sends heartbeats. It uses the API versions for a broker of the Kafka version `version`.
     """
     write_some(bootstrap, topic)
     _kafka_python_member(bootstrap, topic, version)

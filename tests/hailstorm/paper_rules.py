@@ -16,7 +16,7 @@ from hmb.hailstorm.processors.sinks import SinkMachine
 
 
 def steps_without_waiting_for_the_split() -> tuple[Step, ...]:
-    """Return the negotiator's steps by a faulty rule of the Hailstorm paper: the spouts resume too early.
+    """Return the negotiator's steps according to a faulty rule of the Hailstorm paper: the spouts resume too early.
 
     With these steps, the spouts read again before all bolts have begun their parts of the snapshot.
     """
@@ -26,7 +26,7 @@ def steps_without_waiting_for_the_split() -> tuple[Step, ...]:
 
 
 class BoltThatSplitsWhenFlowing(BoltMachine):
-    """A bolt that begins a snapshot when the spouts already read again, as in the Hailstorm paper."""
+    """A bolt that begins its part of a snapshot only after the spouts have resumed, as in the Hailstorm paper."""
 
     def observe(self, master: MasterState) -> None:
         self.report.seen = master.number
@@ -38,7 +38,7 @@ class BoltThatSplitsWhenFlowing(BoltMachine):
 
 
 class SinkThatSplitsWhenFlowing(SinkMachine):
-    """A sink that begins a snapshot when the spouts already read again, as in the Hailstorm paper."""
+    """A sink that begins its part of a snapshot only after the spouts have resumed, as in the Hailstorm paper."""
 
     def observe(self, master: MasterState) -> None:
         if master.completed is not None:

@@ -124,7 +124,7 @@ def reading(record: ConsumerRecord) -> tuple[str, int]:
 
 
 def mean_topology(after_mean: Bolt) -> Topology:
-    """Return a topology that computes the mean for each word. Another bolt receives (word, (count, mean))."""
+    """Return a topology whose first bolt computes means. The bolt `after_mean` receives (word, count, mean)."""
     topology = Topology("means")
     topology.spout("words", Spout("words", reading))
     mean = Mean()
@@ -151,7 +151,7 @@ def test_the_sinks_of_a_topology_are_not_called() -> None:
 
 
 def test_a_top_n_by_a_running_mean_is_named() -> None:
-    """`check` reports a top-n bolt that ranks words by means, which can still rise or fall.
+    """`check` reports a top-n bolt that ranks words by their current means. A mean can still rise or fall.
 
     For each tuple, the bolt `mean` sends the new mean of a word. The bolt `ranking` keeps the greatest mean of each
     word, so the state of this bolt depends on the order of the tuples.

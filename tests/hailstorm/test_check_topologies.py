@@ -75,10 +75,10 @@ def test_a_window_over_running_values_is_named(windows: WindowsOf) -> None:
 
 
 def test_a_time_before_the_event_time_of_the_spout_is_named() -> None:
-    """`check` reports a bolt whose times are earlier than the spout's event times.
+    """`check` reports a bolt that assigns earlier times to tuples than the spout does.
 
-    The spout's event times decide when the bolt closes a window. A window lasts 20 ms, but the bolt's own times are
-    25 ms earlier, so a tuple can arrive after its window has closed. The order of the tuples decides which are late.
+    A bolt closes its windows of 20 ms by the times of the spout. But to select the window of a tuple, this bolt uses a
+    time that is 25 ms earlier. The window may already be closed, so the results depend on the order of the tuples.
     """
     made = topology(Tumbling(20, MapOf(Sum())))
     del made.nodes["window"], made.nodes["out"]
@@ -167,9 +167,9 @@ def test_a_bolt_that_no_tuple_reaches_is_a_problem() -> None:
 
 
 def remembering(kind: str) -> Topology:
-    """Return a topology in which one function remembers words in a variable outside of the function.
+    """Return a topology with one function that counts each word in a variable outside of the function.
 
-    The function is the `convert` of the spout, or the function of a stateless bolt.
+    If `kind` is "convert", the spout calls this function. If `kind` is "numbered" or "once", a stateless bolt calls it.
     """
     known: dict[str, int] = {}
 

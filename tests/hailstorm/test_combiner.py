@@ -1,4 +1,7 @@
-"""Tests of the combiner, which merges the tuples with the same key in a batch. It must not change a bolt's state."""
+"""Tests of the combiner, which merges the tuples with the same key in a batch.
+
+With and without a combiner, a bolt must reach the same state.
+"""
 
 from __future__ import annotations
 
@@ -144,10 +147,10 @@ def test_an_idempotent_sink_can_follow_another_path() -> None:
 
 
 def test_check_compares_the_runs_with_and_without_a_combiner() -> None:
-    """`check` compares runs with and without a combiner.
+    """`check` reports a bolt whose state depends on whether the topology uses a combiner.
 
-    In the second topology, a bolt adds up running counts. A combiner reduces the number of these counts and so changes
-    their sum. `check` must report this bolt.
+    For three equal words, the bolt `count` sends the counts 1, 2 and 3. With a combiner, it sends only the count 3. The
+    next bolt adds up the counts that it receives, so its sum is 6 or 3.
     """
     logs = topologies.word_logs(3, with_gaps=False)
     assert check(topologies.trending(combine=True), logs) == []

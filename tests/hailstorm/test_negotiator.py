@@ -162,7 +162,8 @@ def test_a_partition_that_is_new_begins_at_its_start() -> None:
 def test_a_start_never_goes_back_below_the_complete_clock() -> None:
     """When a topology starts, it never uses a snapshot that is older than the newest complete one.
 
-    The sink may already have written all outputs of the newest complete snapshot.
+    The sink may already have written all outputs of the newest complete snapshot. After a start from an older
+    snapshot, the sink would write some of these outputs a second time.
     """
     driver = Driver()
     driver.store.complete(driver.store.begin_epoch(), C2)

@@ -27,7 +27,7 @@ SESSION_TIMEOUT = 0.6  # seconds
 
 @pytest.fixture(params=["local", "remote", pytest.param("zookeeper", marks=pytest.mark.external)])
 def registries(request: pytest.FixtureRequest) -> Iterator[Callable[[], Registry]]:
-    """Return a function that opens another connection to the registry, as if it came from another process."""
+    """Return a function that connects to the registry. Each new connection stands for another process."""
     local = LocalRegistry()
     with contextlib.ExitStack() as stack:
         stack.callback(local.close)

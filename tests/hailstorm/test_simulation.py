@@ -54,7 +54,7 @@ def test_snapshots_and_results_are_exact_in_every_order(first: int) -> None:
 
 
 def test_the_seeds_include_a_negotiator_that_hung_and_returns() -> None:
-    """The random runs include a negotiator that hangs and returns after its session has ended.
+    """In some random runs, a negotiator hangs until its session has ended, and then continues to work.
 
     The snapshot store refuses the old epoch of this negotiator, and the registry refuses its decisions.
     """
@@ -140,10 +140,10 @@ def test_hole_c_spouts_that_resume_before_the_split_spoil_a_snapshot(plant: Call
 
 
 def test_hole_d_outputs_computed_from_both_states_reach_the_next_snapshot(plant: Callable[..., None]) -> None:
-    """The Hailstorm paper has a faulty rule: during a snapshot, a bolt computes all outputs from both of its states.
+    """In the Hailstorm paper, a tuple after a snapshot can wrongly change an output that belongs to the snapshot.
 
-    State A contains the snapshot's tuples, and state B contains later tuples. If an output for a tuple of the snapshot
-    depends on B, the next bolt saves a wrong value in the snapshot.
+    For example, a bolt has counted 3 tuples of the snapshot and 2 later tuples. For the third tuple of the snapshot,
+    the bolt must send the count 3. By the paper's rule it sends 5, and the next bolt saves 5 in the snapshot.
     """
     plant(Participant, "bolt_machine", paper_rules.BoltOfThePaper)
     assert "topn at" in first_failure()
@@ -152,8 +152,8 @@ def test_hole_d_outputs_computed_from_both_states_reach_the_next_snapshot(plant:
 def test_hole_e_a_tuple_above_the_clock_that_does_not_wait_leaves_an_old_value(plant: Callable[..., None]) -> None:
     """The Hailstorm paper has a faulty rule: later tuples do not wait until a bolt's snapshot is complete.
 
-    For example, a bolt has received eight tuples, four of which belong to the snapshot. The bolt sends the count 8. A
-    fifth tuple of the snapshot arrives. The bolt sends the count in the snapshot, 5, and never the total count, 9.
+    For example, a bolt counts 4 tuples of the snapshot and 4 later tuples, and sends the total count 8. One more tuple
+    of the snapshot arrives. The bolt sends 5, its count for the snapshot, but never sends the new total count 9.
     """
     plant(Participant, "bolt_machine", paper_rules.BoltThatMergesAtOnce)
     assert "topn at" in first_failure()
@@ -184,10 +184,10 @@ def test_defect_the_boundary_tuple_enters_the_snapshot(plant: Callable[..., None
 
 
 def test_defect_combined_tuples_take_the_offset_after_their_batch(plant: Callable[..., None]) -> None:
-    """The simulation finds a defect: the offset of the tuple that replaces a batch is too high by 1.
+    """The simulation finds a defect: the combiner merges a batch into one tuple, but its offset is too high by 1.
 
-    For example, a batch has the offsets 7 to 10. The new tuple should have the offset 10, but has the offset 11. A
-    snapshot of the offsets 0 to 10 then lacks this tuple.
+    For example, the tuples of a batch have the offsets 7 to 10. The merged tuple must have the last of these offsets,
+    10, but it has the offset 11. A snapshot of the offsets 0 to 10 then lacks the merged tuple.
     """
     combine = emitter.combine
 

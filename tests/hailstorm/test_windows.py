@@ -72,9 +72,9 @@ def timed_logs(seed: int, partitions: int = 2, count: int = 40) -> topologies.Lo
 
 
 def in_time(logs: topologies.Logs) -> list[tuple[str, int]]:
-    """Return the (word, time) pairs of all records that are not late.
+    """Return a pair (word, time) for each record that is not late.
 
-    A batch job finds the late records of each partition.
+    The function checks the records of each partition in the order of their offsets.
     """
     kept = []
     for log in logs["words"]:
@@ -165,7 +165,7 @@ def machines(lateness: int = 0) -> tuple[SpoutMachine, SpoutMachine, BoltMachine
 
 
 def read(spout: SpoutMachine, bolt: BoltMachine, *times: int) -> None:
-    """Let a spout read records with these event times at the next offsets. The bolt receives the tuples."""
+    """Let the spout read one new record for each event time in `times`, and pass the tuples on to the bolt."""
     first = spout.position
     records = [
         topologies.record("words", spout.partition.partition, first + n, "sun", time) for n, time in enumerate(times)

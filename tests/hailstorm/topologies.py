@@ -100,8 +100,8 @@ def tracing(
 ) -> Topology:
     """Return a topology with two paths from the spout to the bolt `second`: through the bolt `first` or `plain`.
 
-    The bolt `plain` has no state. Each other bolt counts the tuples that it receives from each origin (partition and
-    offset).
+    The bolt `plain` has no state. All bolts except `plain` count the tuples that they receive from each record. The
+    partition and the offset identify a record.
     """
 
     def origins(transform: Callable[[Any, Any], Iterable[Any]]) -> Bolt:

@@ -50,10 +50,10 @@ def test_an_old_leader_removes_the_records_that_the_new_leader_lacks() -> None:
 
 
 def test_the_log_of_an_old_leader_counts_only_after_its_first_fetch() -> None:
-    """For the high watermark, a new leader ignores the log of a replica that has not fetched from this leader yet.
+    """A new leader computes the high watermark only from the logs of replicas that have fetched from it.
 
-    The logs of A and C contain two records, "one" and "two". The new leader B then has the record "three" at the
-    offset 1. All three logs now have two records, but only B has "three", so the record is not acknowledged.
+    The old leader A and the follower C contain the records "one" and "two", at the offsets 0 and 1. The new leader B
+    writes the record "three" at offset 1. Neither A nor C has this record, so B must not acknowledge it yet.
     """
     simulated = partition("all")
     simulated.produce("one")

@@ -83,8 +83,8 @@ def two_spaces(words: str) -> Iterator[str]:
 def citations(words: str) -> Iterator[str]:
     """Find citations of the thesis in a wrong form.
 
-    The correct form is "(thesis, chapter 9.2, with the chapter's title)". The documentation turns only this form into a
-    link.
+    A correct citation contains the number and the title of the chapter: `(thesis, chapter 9, "Prototype")`. The
+    documentation turns only citations in this form into links.
     """
     for found in THESIS.finditer(words):
         if not CITED.match(words, found.start()):

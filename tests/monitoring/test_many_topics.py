@@ -3,8 +3,8 @@
 A broker would need a minute to create these topics. So the tests serve the state of a small broker, in which one topic
 is copied 10,000 times.
 
-A page that is open for a day sees many changes. To produce as many changes in a short time, a test serves a state that
-changes much faster than the state of a real broker.
+During a whole day, a page receives many changes. A test cannot run for a day, so it serves a state that changes much
+faster than the state of a real broker.
 """
 
 from __future__ import annotations
@@ -120,10 +120,10 @@ def size_of(tab: ChromiumTab) -> tuple[int, int]:
 
 
 def test_a_page_that_is_open_for_a_day_does_not_grow() -> None:
-    """The page gets more than 450 changes between the two measurements of its size.
+    """The size of the page stays almost the same while the page receives more than 450 changes.
 
-    The test pauses the page before each measurement. The first pause uses additional memory, because the browser
-    compiles the functions for a pause and keeps the compiled code. This memory is part of both measurements.
+    The test pauses and resumes the page before it measures the size for the first time. At the first pause, the browser
+    compiles JavaScript functions and keeps the compiled code. So both measurements include this code.
     """
     with hmb.Broker() as broker:
         broker.create_topic("orders")
@@ -142,7 +142,8 @@ def test_a_page_that_is_open_for_a_day_does_not_grow() -> None:
 def pause_until_changes_are_applied(tab: ChromiumTab, current: ChangingState) -> None:
     """Pause the page until more than 400 changes have arrived, and then end the pause.
 
-    A paused page keeps only the newest 400 changes in its queue. The page applies older changes during the pause.
+    During a pause, new changes wait in a queue of at most 400 changes. If one more change arrives, the page removes the
+    oldest change from the queue and applies it.
     """
     tab.run("document.getElementById('pause').click()")
     until(lambda: "400 changes wait" in tab.text("#connection"), "400 changes that wait", pause=0.1)

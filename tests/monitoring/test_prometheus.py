@@ -84,7 +84,7 @@ def _queries() -> list[str]:
 
 
 def _values(port: int, query: str) -> list[str]:
-    """Return the present values of a query, or an empty list while Prometheus does not respond yet."""
+    """Return the current values of a query, or an empty list if Prometheus does not respond yet."""
     try:
         with urlopen(f"http://127.0.0.1:{port}/api/v1/query?query={quote(query)}") as response:
             result: list[dict[str, Any]] = json.load(response)["data"]["result"]

@@ -69,7 +69,7 @@ def check_state(servers: str) -> None:
 
 
 def check_page(servers: str) -> None:
-    """Check the HTTP responses of the page's server: batches, the offset for a timestamp, and errors."""
+    """Check that the page's server returns batches, the offset for a timestamp, and errors over HTTP."""
     broker = RemoteBroker(servers)
     page = RemotePage(broker, 0)
     page.start()

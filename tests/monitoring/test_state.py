@@ -95,10 +95,10 @@ def test_a_cache_keeps_a_partition_until_its_offsets_change(monkeypatch: pytest.
 
 @pytest.mark.parametrize("fresh", [3600.0, 0.0])
 def test_a_cache_keeps_the_timestamps_of_lagging_groups(monkeypatch: pytest.MonkeyPatch, fresh: float) -> None:
-    """To show how old a group's lag is, the broker reads a timestamp from the log. The cache keeps this timestamp.
+    """The broker reads the timestamp of a group's first unread batch only once, and keeps it in the cache.
 
-    The broker computes the state twice. In between, new records arrive, but the timestamp stays the same. If the cache
-    keeps it for 3600 s (`fresh`), the broker reads it once. If the cache keeps it for 0 s, the broker reads it twice.
+    The cache keeps a timestamp for `fresh` seconds. The test computes the broker's state twice. If `fresh` is 3600, the
+    broker reads the timestamp only for the first state. If `fresh` is 0, the broker reads it for both states.
     """
     monkeypatch.setattr(state_cache, "FRESH_TIMESTAMPS", fresh)
     read: list[int] = []
@@ -143,10 +143,10 @@ def test_a_group_shows_its_members_and_its_lag() -> None:
 
 
 def test_the_lag_counts_as_no_read_of_a_client(monkeypatch: pytest.MonkeyPatch) -> None:
-    """To show how old a group's lag is, the broker reads the log. It does not count this as a read by a client.
+    """To find the age of a group's first unread batch, the broker does not use the method for clients, `Log.read`.
 
-    The broker counts how often clients read the same offset, because repeated reads can be a sign of damage. The
-    broker's own reads would make these counts wrong.
+    `Log.read` counts how often clients read the same offset, because repeated reads can be a sign of damage. If the
+    broker used this method itself, the counts would be wrong.
     """
     with hmb.Broker(config=QUICK) as broker:
         broker.create_topic("t")

@@ -1,4 +1,7 @@
-"""Tests of message classes: decoding returns the encoded message, and malformed bytes raise only a ProtocolError."""
+"""Tests of message classes.
+
+A message is the same after encoding and decoding. For malformed bytes, decoding raises no error except ProtocolError.
+"""
 
 import ast
 from pathlib import Path

@@ -27,10 +27,10 @@ LIMIT = 1 << 20
 
 
 def convert(data: bytes, magic: int) -> None:
-    """Convert a log to an old format.
+    """Convert a log to an old format, and check that no error occurs after the conversion has computed its size.
 
-    The conversion first returns the size of the result. No error may occur after that, or a broker would have to close
-    the connection.
+    A broker sends the size to the client before the converted messages. If an error occurred after that, the broker
+    would have to close the connection to this client.
     """
     with contextlib.suppress(KafkaError):
         conversion = DownConversion(lambda size, at: data[at : at + size], range(len(data)), magic, 0, LIMIT, LIMIT)
@@ -81,7 +81,7 @@ def test_mutated_batches(changes: list[tuple[int, int]], codec: Codec, magic: in
 
 @given(changes=mutations, codec=st.sampled_from(Codec), magic=st.integers(0, 2))
 def test_mutated_batches_with_a_right_crc(changes: list[tuple[int, int]], codec: Codec, magic: int) -> None:
-    """Damaged records with a correct CRC raise only a KafkaError.
+    """For damaged records with a correct CRC, the decoder raises no error except KafkaError.
 
     An attacker can compute the CRC of damaged bytes, so the CRC alone does not protect the decoder.
     """

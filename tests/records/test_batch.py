@@ -172,7 +172,7 @@ def test_records_outside_of_their_batch(base_offset: int, base_timestamp: int, l
 
 
 def test_records_that_do_not_fill_their_batch() -> None:
-    """The decoder rejects a batch if its records do not end exactly at its end, or if a length is malformed."""
+    """The decoder rejects a batch if bytes are missing or follow the last record, or if a length is malformed."""
     content = encode_batch(SMALL)[61:]
     for header_of, body in (
         (SMALL[:2], content),

@@ -16,7 +16,7 @@ from hmb.records.varint import VARINTS
 
 
 def raw_record(offset_delta: int, *, length: int | None = None, key_size: int = 1, timestamp_delta: int = 0) -> bytes:
-    """Return a record with the key "k" and the value "v". Its lengths and deltas may be wrong."""
+    """Return an encoded record with the key "k" and the value "v". A test can pass wrong lengths and deltas."""
     body = (
         b"\0" + VARINTS[timestamp_delta] + VARINTS[offset_delta] + VARINTS[key_size] + b"k" + VARINTS[1] + b"v" + b"\0"
     )

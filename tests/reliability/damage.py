@@ -1,8 +1,10 @@
 """Damages each kind of file of a data directory, while a broker is stopped or while it runs.
 
-In each case one file is damaged: deleted, emptied, halved, doubled, replaced by a directory, or one bit is flipped. The
-damage happens after a normal stop, after a kill, or while a broker runs. Then clients read all data. A new broker
-starts, and clients read all data again. The damage must have one of three outcomes:
+Each case damages one file: it deletes, empties, halves or doubles the file, replaces the file by a directory, or flips
+one bit. The damage happens after a normal stop, after a kill, or while a broker runs. Then clients read all data. A new
+broker starts, and clients read all data again.
+
+The following three outcomes are allowed:
 
 - *harmless*: clients see the same records, offsets, committed offsets of groups, transactions and settings;
 - *reported*: the broker logs the path of the damaged file. When the broker starts once more, it does not report this
@@ -11,16 +13,17 @@ starts, and clients read all data again. The damage must have one of three outco
 - *refused*: the broker does not start, and its error names the path of the file. This outcome is allowed if the broker
   cannot rebuild the file's data, or if the case replaced the file by a directory.
 
-Unless the broker refuses to start, clients can read each partition from its start to its end after the damage.
+If the broker starts after the damage, clients can read each partition from the first offset to the last.
 
-Clients may see one kind of damage: a wrong offset of a batch. No CRC covers this offset, and the kernel sends fetched
-batches to the client unchecked. A running broker checks only the offset of the first batch in each response, so a later
-batch in the response may have a wrong offset. When the broker starts again, it usually corrects the wrong offset.
+Clients can receive one kind of damage: a batch with a wrong offset. No CRC covers the offset of a batch, and the kernel
+sends fetched batches to the client unchecked. In each response, a running broker checks only the offset of the first
+batch, so the offset of a later batch can be wrong. When the broker starts again, it usually corrects the wrong offset.
 
-But a broker can miss a wrong offset of a batch when it starts. To notice that another process has changed a log file,
-the broker compares the file's modification time with the saved time. If the running broker appends to the damaged file
-and then stops normally, it saves the time of its own last write. At the next start, the two times are equal, so the
-broker does not notice the wrong offset. Kafka's broker never notices a wrong offset.
+Sometimes a broker does not notice a wrong offset when it starts. The broker looks for changes by another process only
+if a log file's modification time differs from the time that the broker saved when it stopped. For example, a bit is
+flipped at 10:00. The broker appends to the same file at 10:01 and stops normally, so it saves the time 10:01. At the
+next start, the file still has this time, so the broker does not notice the flipped bit. Kafka's broker never notices a
+wrong offset.
 
 `python -m tests.reliability.damage --cases 5000 --seed 7` runs many cases. `--case 33` runs one case and prints the
 broker's log. test_damage.py runs some cases.
@@ -70,7 +73,7 @@ NEW_RECORDS = 3
 
 
 class Broken(AssertionError):
-    """The error if the broker has lost or changed data, or has not reported the damage."""
+    """Raised if the broker has lost or changed data, or has not reported the damage."""
 
 
 # -- the kinds of damage
@@ -135,7 +138,7 @@ class Case:
 
 
 def kind_of(name: str) -> str:
-    """Return the kind of a file. All segments of one partition have the same kind."""
+    """Return a string for the kind of a file. For example, all `.log` files of one partition have the same kind."""
     path = Path(name)
     return f"{path.parent}/{path.suffix}" if path.suffix and path.stem.isdecimal() else path.name
 
@@ -337,9 +340,9 @@ class _Run:
     def _with_lost_marker(self, name: str, lost: set[int]) -> set[int]:
         """Return the offsets of the committed records whose commit marker may be lost.
 
-        The set `lost` contains the offsets of the damaged batches. If an offset in `lost` belonged to no record, it may
-        have belonged to a commit marker. This marker may have committed any record at a lower offset. For example, if
-        this offset is 7, the method returns the offsets of all committed records below 7.
+        The set `lost` contains the offsets of the damaged batches. For example, `lost` contains the offset 7, and there
+        was no record at this offset. A commit marker may have been there, and can have committed any record below it.
+        The method therefore returns the offsets of all committed records below 7.
         """
         before = self._data.expected.partitions[name]
         markers = lost - before.records.keys()

@@ -4,8 +4,8 @@
 transactions, commit offsets of groups, delete records and change settings. `build` returns a copy of the directory
 after a normal stop, a copy after a kill, and a list of the batches in each log file.
 
-A `State` has all data of a broker that clients can see: records, offsets, committed offsets of groups, transactions,
-topics and settings. The tests compare the states of two brokers.
+A `State` contains all data that clients can read from a broker: records, offsets, committed offsets of groups,
+transactions, topics and settings. The tests compare the states of two brokers.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ KeyAndValue = tuple[bytes | None, bytes | None]
 
 
 class Stuck(AssertionError):
-    """The error if a coordinator does not load its journal, or if a reader fails TRIES times at the same offset."""
+    """Raised if a coordinator loads its journal too slowly, or if TRIES attempts to read the same offset fail."""
 
 
 class Batch(NamedTuple):
@@ -66,7 +66,7 @@ class Batch(NamedTuple):
 
 @dataclass(frozen=True)
 class Served:
-    """The data of one partition that clients can read. `records` maps each offset to (key, value)."""
+    """The data that clients can read from one partition. `records` maps each offset to (key, value)."""
 
     start: int
     end: int
@@ -77,7 +77,7 @@ class Served:
 
 @dataclass(frozen=True)
 class State:
-    """All data of a broker that clients can read."""
+    """All data that clients can read from a broker."""
 
     partitions: dict[str, Served]
     groups: dict[str, int]
@@ -170,8 +170,8 @@ def records_before_start(log: Log) -> dict[int, KeyAndValue]:
 def state_of(ask: Asker, timestamps: Mapping[str, Sequence[int]]) -> State:
     """Return all data that clients can read from the broker.
 
-    The mapping `timestamps` contains the timestamps to search for in each partition. Raises Stuck if a coordinator does
-    not load its journal, or if TRIES attempts to read the same offset fail.
+    The mapping `timestamps` contains the timestamps to search for in each partition. Raises Stuck if the coordinators
+    have not loaded their journals after 20 s (PATIENCE), or if TRIES attempts to read the same offset fail.
     """
     wait_for_coordinators(ask)
     topics = {

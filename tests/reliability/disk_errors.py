@@ -9,9 +9,12 @@ with the bytes that are on the disk. Its data must agree with the responses of t
 
 - After the restart, each acknowledged record has the same offset and the same value as before.
 - A read_committed consumer reads all records of committed transactions, and no records of aborted transactions.
-- The group's committed offset is the last acknowledged one, or a later one whose request got an error.
+- The group's committed offset is the last acknowledged offset, or a later offset whose request got an error.
 - Each key of the compacted topic has its last acknowledged value, or a later value whose request got an error.
 - Each created topic exists. Deleted topics and deleted records no longer exist.
+
+If a request got an error, the test accepts the old data and the changed data, because the error can occur before or
+after the change is on disk.
 
 No request may end in an internal error. After a failed sync, no file may be synced again.
 
@@ -71,15 +74,15 @@ MEMORY = "/dev/shm" if Path("/dev/shm").is_dir() else None
 
 
 class Broken(AssertionError):
-    """The error if the data does not agree with the responses, or if a file was synced again after a failed sync."""
+    """An error that means: the broker has broken one of the rules in the docstring of the module `disk_errors`."""
 
 
 @dataclass
 class Answered:
-    """The data that the broker must have after all requests that it answered without an error.
+    """The data that the broker must have after the restart, according to its responses.
 
-    Requests that got an error may also have changed the data. The fields `uncertain_topics`, `uncertain_start`,
-    `offsets` and `table` contain the possible results of these requests.
+    A request that got an error has perhaps changed the data. The fields `uncertain_topics`, `uncertain_start`,
+    `offsets` and `table` therefore also contain the possible results of requests with errors.
     """
 
     topics: dict[str, int] = field(default_factory=dict)  # topic name -> number of partitions

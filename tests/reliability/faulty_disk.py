@@ -1,17 +1,18 @@
 """A simulated disk that fails on demand, and that loses unsynced bytes in a power failure.
 
 `FaultyDisk` replaces the functions of `os` that open, write, sync, rename and remove files. For files outside of one
-directory, the replaced functions work as usual. For files in this directory, `FaultyDisk` does three things:
+directory, the replaced functions work as usual. In this directory, `FaultyDisk` injects errors, records syncs and
+simulates a power failure:
 
 - `FaultyDisk` counts the calls that can fail with a given error, for example "disk full", and makes some of them fail.
-- At each successful sync, `FaultyDisk` stores the content of the file. After a failed sync, a kernel may discard bytes
-  that are not on disk yet. At later syncs of the same file, `FaultyDisk` therefore stores no content. It adds the file
-  to the list `synced_again`.
+- When a file is synced, `FaultyDisk` stores the content of the file. This ends when a sync of the file fails, because
+  the kernel may then have discarded bytes that a later sync cannot write. If the file is synced again after the failed
+  sync, `FaultyDisk` only adds the file to the list `synced_again`.
 - The method `power_cut` writes a copy of the directory as a power failure would leave it. Each file in the copy has the
   content of its last successful sync.
 
-The simulation never loses the name of a file. On a real disk, a new file can disappear in a power failure if its
-directory was not synced. The tests in test_durability_order check with strace that the log syncs directories.
+On a real disk, a new file can disappear in a power failure if its directory was not synced. `FaultyDisk` does not
+simulate this. The tests in test_durability_order check with strace that the log syncs directories.
 """
 
 from __future__ import annotations

@@ -16,8 +16,8 @@ The program reports a fault if the broker breaks one of the following three rule
   which the broker waits for a processor does not count, so a busy machine does not change the result (stopwatch.py).
 - The broker's resident memory is never above MAX_MEMORY.
 
-Some requests may wait (Fetch, ShareFetch, JoinGroup, SyncGroup). For such a request the hostile client disconnects
-after LIMIT seconds.
+The broker can delay its responses to requests of the APIs Fetch, ShareFetch, JoinGroup and SyncGroup. If one of these
+responses takes longer than LIMIT seconds, the hostile client disconnects, and the program does not report a fault.
 """
 
 from __future__ import annotations
@@ -175,8 +175,8 @@ class Attacker:
 def _body(request: Request, version: int, random: Random) -> bytes | None:
     """Return the bytes of a request and its header. Return None if this version cannot encode the request.
 
-    The client sends the request SENTINEL next. The two requests have different correlation ids, so the client can
-    distinguish their responses.
+    The request SENTINEL follows this request on the connection. The function therefore chooses a correlation id that
+    is not the id of SENTINEL. The ids in the responses show which response belongs to which request.
     """
     client = ClientConnection(random.choice(("hostile", "", "\u00e9" * 100, "c" * LONGEST_STRING)))
     client.request(ApiVersionsRequest(), 0)

@@ -19,7 +19,7 @@ The program reports a fault if the broker breaks one of the following rules:
 - No request takes more than LIMIT seconds of processor time.
 - No login attempt succeeds, and the client without rights changes neither topics nor records.
 
-A round of ROUND requests uses one broker. The next round has a new broker with an empty directory.
+Each broker receives 60,000 requests (the constant ROUND). Then a new broker with an empty directory replaces it.
 """
 
 from __future__ import annotations

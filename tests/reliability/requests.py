@@ -4,8 +4,8 @@ The generator reads the message classes, so it knows every field of every versio
 field. Some values are names that exist in the broker, for example of a topic, a group or a member. Other values are at
 a limit: an empty string, a string of 32,767 bytes, the smallest or the greatest number of the type.
 
-The generator makes no request that is slow for a valid reason. For example, a fetch waits for at most LONGEST_WAIT
-ms. A request to create a topic or to add partitions asks for at most three partitions of a topic.
+The generator avoids requests that even a correct broker answers slowly. For example, a fetch waits for at most
+LONGEST_WAIT ms. A request to create a topic or to add partitions asks for at most three partitions of a topic.
 """
 
 from __future__ import annotations

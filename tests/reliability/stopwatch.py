@@ -4,17 +4,17 @@ Problem: a broker must answer each request within a second. On a machine that is
 broker takes longer, because its threads wait for a processor. The wall-clock time then shows how busy the machine is.
 
 Idea: the kernel measures how long each thread waits for a processor (the file `schedstat` of the thread in `/proc`).
-The stopwatch subtracts the waits of the broker's threads and of the client's threads from the wall-clock time. The rest
-is the broker's own time: its work, and its waits for a lock, for a disk or for a condition.
+The stopwatch subtracts these waits of the broker's and the client's threads from the wall-clock time. The result is the
+broker's own time. It still contains the time in which the broker waits for a lock, a disk or a condition.
 
 For example, a response takes 3.0 s. The stopwatch subtracts the 2.4 s in which the broker waited for a processor:
 
     wall-clock time    3.0 s  =  work 0.4 s  +  wait for a lock 0.2 s  +  wait for a processor 2.4 s
     broker's own time  0.6 s  =  work 0.4 s  +  wait for a lock 0.2 s
 
-Limits: several threads can wait for a processor at the same time, so the sum of their waits can be longer than the
-wall-clock time. The stopwatch therefore returns at least the processor time that the broker has used. If the kernel
-does not provide the file `schedstat`, the stopwatch returns the wall-clock time.
+Limits: several threads can wait for a processor at the same time. The stopwatch subtracts the waits of all of them, so
+the difference can be too small, and even negative. The stopwatch therefore returns at least the processor time that the
+broker has used. If the kernel does not provide the file `schedstat`, the stopwatch returns the wall-clock time.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ Waits = dict[str, int]  # the id of each thread -> the ns for which the thread h
 
 
 def waits_of(pid: int) -> Waits:
-    """Return how long each thread of a process has waited for a processor until now."""
+    """Return the total time for which each thread of a process has waited for a processor since its start."""
     waits = Waits()
     with contextlib.suppress(OSError):  # The process has ended.
         for thread in Path(f"/proc/{pid}/task").iterdir():
@@ -57,7 +57,7 @@ class Stopwatch:
         return own_seconds(wall, cpu_seconds(self._pid) - self._cpu, self._waited())
 
     def _waited(self) -> float:
-        """Return the sum of all threads' waits for a processor since the stopwatch started, in seconds."""
+        """Return how many seconds all threads together have waited for a processor since the stopwatch started."""
         return sum(
             now - before.get(thread, 0)
             for pid, before in self._waits.items()
@@ -68,7 +68,7 @@ class Stopwatch:
 def own_seconds(wall: float, cpu: float, waited: float) -> float:
     """Return a broker's own time: the wall-clock time `wall` minus `waited`, the sum of the waits for a processor.
 
-    If this difference is less than the processor time `cpu`, the result is `cpu`. If `cpu` is even greater than `wall`,
-    because the broker used several processors at the same time, the result is `wall`.
+    The result is at least the processor time `cpu`, but never more than `wall`. The time `cpu` can be greater than
+    `wall`, because the broker can use several processors at the same time.
     """
     return min(wall, max(cpu, wall - waited))

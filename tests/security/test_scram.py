@@ -1,4 +1,4 @@
-"""Tests of SCRAM: the example of RFC 7677 on both sides, and every way in which an exchange can be wrong."""
+"""Tests of SCRAM: client and broker exchange the messages of RFC 7677's example, and both refuse wrong messages."""
 
 from __future__ import annotations
 

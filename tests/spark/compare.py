@@ -9,7 +9,8 @@ The program prints one line for each query. The first word of the line is the re
 
     equal      the connector and `hmb` return the same rows, or both refuse the query
     explained  the results differ, and `DIFFERENT` contains the reason
-    DIFFERS    the results differ without a known reason, or the connector wrongly answers or refuses the query
+    DIFFERS    the results differ without a known reason, or the connector answers a query that it should refuse,
+               or the connector refuses a query that it should answer
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Kills processes during Spark jobs with SIGKILL, and compares the answers with answers that plain Python computes.
+"""Kills processes with the signal SIGKILL while Spark jobs run, and then checks the results of the jobs.
 
     python -m tests.spark.kill --kills 20                  # with HMB's broker
     python -m tests.spark.kill --kills 20 --broker kafka   # with Apache Kafka 4.3.0
@@ -7,9 +7,9 @@ A producer sends the records of the module `orders` during the whole run. The dr
 six jobs: a batch aggregate, windows with a watermark, a join of two streams, an upsert with foreachBatch, an
 exactly-once copy to another topic, and a lambda architecture.
 
-The experiment kills a Python worker, the broker, and the driver with its JVM, alternately. Random numbers with a fixed
-seed choose the moment of each kill: during a batch of one of the queries, or after the commit of a batch. Before each
-kill, each job makes progress.
+The experiment kills three kinds of processes in a fixed order, again and again: a Python worker, the broker, and the
+driver with its JVM. Random numbers with a fixed seed choose the moment of each kill: during a batch of one of the
+queries, or after the commit of a batch. Before each kill, each job makes progress.
 
 The last kill is always a kill of the driver. The next driver reads to the end of the topics, and writes the rows of all
 jobs to a file. These rows must equal the rows that plain Python computes from the records that the producer has sent.
@@ -100,7 +100,8 @@ class Feeding(threading.Thread):
     def _send(self, producer: hmb.Producer, orders: list[Order], payments: list[Payment]) -> None:
         """Send records, and wait for all acknowledgements.
 
-        Because of this wait, no partition is far ahead of the others after a restart of the broker.
+        The producer sends no newer records until all partitions have stored these records. The event times of all
+        partitions therefore stay close together, even if the broker restarts.
         """
         sent = [producer.send(ORDERS, encoded(order), order.customer.encode()) for order in orders]
         sent += [producer.send(PAYMENTS, encoded(each), b"%d" % each.id) for each in payments]
@@ -246,10 +247,10 @@ class Experiment:
         return found
 
     def _progress(self) -> list[int]:
-        """Return one number for each job. The number of a job increases when the job makes progress.
+        """Return one value for each job. The value of a job increases when the job makes progress.
 
-        The number of a streaming query is the number of its newest committed batch. The number of the batch query is
-        the time at which its result was last stored, in ns.
+        For a streaming query, the value is the id of the newest batch that the query has committed. For the batch
+        query, the value is the time, in ns, at which the driver last stored the query's result.
         """
         view = self.directory / VIEW
         view_time = view.stat().st_mtime_ns if view.exists() else -1

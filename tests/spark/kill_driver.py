@@ -18,9 +18,9 @@ computes the totals of all orders again and again. The batch query stores these 
 the *batch view*. The second is the streaming query `speed`, which copies each new order to the topic `speed`, at least
 once.
 
-To compute its result, the job `lambda` reads the stored totals of the batch query. From the topic `speed`, the job then
-adds the orders that the batch query has not read. If this topic contains several copies of an order, the job counts
-only one copy.
+To compute its result, the job `lambda` reads the totals in the batch view. It adds newer orders to these totals: the
+orders in the topic `speed` at or after the end offsets of the view. If the topic `speed` contains several copies of an
+order, the job counts only one copy.
 
 The driver runs the streaming queries one after the other, again and again, each with Trigger.AvailableNow.
 """
@@ -125,13 +125,20 @@ class Jobs:
         return [(city, count, amount, partition, ends[partition]) for city, partition, count, amount, _last in view]
 
     def _store_view(self) -> None:
-        """Replace the stored batch view. A kill leaves the old view or the new view, because a rename is atomic."""
+        """Compute the batch view again, and replace the file with the old view.
+
+        The method writes a temporary file and then renames it. A rename is atomic, so after a kill at any moment, the
+        file contains the complete old view or the complete new view.
+        """
         temporary = self.directory / f"{VIEW}.tmp"
         temporary.write_text(json.dumps(self._view()))
         temporary.replace(self.directory / VIEW)
 
     def _lambda(self) -> list[Row]:
-        """Return the stored batch view plus the orders in the topic `speed` that this view does not contain."""
+        """Return the rows of the job `lambda`: the totals in the stored batch view, plus the newer orders.
+
+        The newer orders are in the topic `speed`. The batch query had not read them when it stored the view.
+        """
         view: list[Row] = json.loads((self.directory / VIEW).read_text())
         ends = {partition: end for *_, partition, end in view}
         copies = self._batch("speed").selectExpr("CAST(key AS STRING) AS source", "value").dropDuplicates(["source"])
@@ -177,9 +184,10 @@ class Jobs:
 
 
 def parsed(records: DataFrame, *columns: str) -> DataFrame:
-    """Parse the JSON of each record.
+    """Parse the JSON in the column `value` of each record.
 
-    Add the columns of orders and the event time `at`. Keep the column `value` and the columns in `columns`.
+    The result has one column for each field of the JSON, and the event time in the column `at`. It keeps the column
+    `value` and the columns that `columns` names, or the columns `partition` and `offset` if `columns` is empty.
     """
     kept = columns or ("partition", "offset")
     fields = F.from_json(F.col("value").cast("string"), FIELDS).alias("record")

@@ -1,4 +1,4 @@
-"""The records of the experiment with kills, and the answers of its six jobs, computed in plain Python.
+"""Creates the orders and payments for the experiment in kill.py, and computes the correct results of its Spark jobs.
 
 A shop has two topics, `orders` and `payments`. About 75 % of all orders have a payment. Each record has an event time,
 in seconds since 1970. Example:
@@ -6,8 +6,8 @@ in seconds since 1970. Example:
     orders     {"id": 7, "customer": "c31", "city": "Seattle", "amount": 12, "time": 1000000204}
     payments   {"id": 7, "time": 1000000295}
 
-Each order has an event time that is up to a minute too early, so the event times of a topic are out of order. The
-watermark of each query is ten minutes below the newest event time, so no query drops such an order.
+The event times of a topic are out of order: an order can have an event time that is up to a minute below that of an
+earlier order. No query drops this order, because the watermark is ten minutes below the newest event time.
 
 At the end of the experiment, the producer sends late orders, whose event times are in the first window. The queries
 with a watermark must drop these orders. Then the producer sends the two *closing records*: one order and one payment.
@@ -85,8 +85,8 @@ class Sent(NamedTuple):
     """The records that the producer has sent, except the last payment.
 
     The orders in `late` have event times in the first window, but the producer sends them after the orders in `orders`.
-    The list `closing` contains only the last order. Its event time is about ten days after all other orders, so all
-    earlier windows end.
+    The list `closing` contains only the last order. The event time of this order is about ten days after the event
+    times of all other orders, so all earlier windows end.
     """
 
     orders: list[Order]

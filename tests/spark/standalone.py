@@ -117,7 +117,7 @@ def _worker_python() -> Path:
 
 
 def _worker_user() -> str | None:
-    """Return the user who runs Spark's worker: `nobody`, or None for the user who runs the tests.
+    """Return the name of the user who runs Spark's worker. None means: the same user who runs the tests.
 
     If root runs the tests, `nobody` runs the worker. But `nobody` must have access to the directories of Python, of
     Spark and of temporary files. If one of these directories or of their parents is not open for all users, the

@@ -113,10 +113,10 @@ def test_a_record_without_a_timestamp_is_before_1970(servers: str, topic: str) -
 
 
 def test_no_record_that_matches_is_missed(servers: str, topic: str) -> None:
-    """A query with a filter by time finds all matching records, if no record is later than `maxLateness` allows.
+    """A query with filters for the timestamp reads all matching records, even if the timestamps are out of order.
 
-    The timestamps in the log are out of order. The range that the query reads must contain the offsets of all matching
-    records in its partition.
+    No record is later than the option `maxLateness` allows. The range of offsets that the query reads must contain the
+    offsets of all matching records.
     """
     chance = random.Random(1)
     times = [10 * number - chance.randrange(20) for number in range(60)]
@@ -155,10 +155,10 @@ def test_spark_passes_its_filters(spark: SparkSession, servers: str, topic: str)
 @pytest.mark.external
 @pytest.mark.timeout(300)
 def test_why_the_option_is_off_by_default(spark: SparkSession, servers: str, topic: str) -> None:
-    """With `pushFilters`, the second query of a DataFrame reads only the offsets that the first query has read.
+    """With the option `pushFilters`, the second query of a DataFrame returns too few records.
 
-    Spark 4.3.0 causes this wrong result, so the option `pushFilters` is off by default. If this test fails with a newer
-    Spark, update the docstring of the module `hmb.spark.filters`.
+    Spark 4.3.0 wrongly uses the offsets of the first query for the second query too, so the option is off by default.
+    If this test fails with a newer Spark, update the docstring of the module `hmb.spark.filters`.
     """
     fill(servers, topic, list(range(100)))
     frame = batch(spark, servers, subscribe=topic)

@@ -1,7 +1,7 @@
 """Six Spark jobs have exact answers although a worker, the broker and the driver are killed.
 
-The test kills each of these processes at most once. The command `python -m tests.spark.kill` runs the same experiment
-with 20 kills.
+The test kills the worker, the broker and the driver at most once each. The command `python -m tests.spark.kill` runs
+the same experiment with 20 kills.
 """
 
 from __future__ import annotations

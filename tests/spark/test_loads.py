@@ -1,4 +1,4 @@
-"""Tests of loads of a topic into Parquet files. All runs together load each record once, even if a run crashes."""
+"""Tests that load a topic into Parquet files. All runs together load each record once, even if a run crashes."""
 
 from __future__ import annotations
 
@@ -125,7 +125,7 @@ def test_a_uri_of_a_file_is_a_path(spark: SparkSession, servers: str, topic: str
 def test_other_file_systems_are_refused(servers: str, topic: str, tmp_path: Path, directory: str) -> None:
     """A load refuses a path on another file system, such as `hdfs:`.
 
-    Before a bug was fixed, it wrote its manifest to a local folder with this name.
+    Before a bug was fixed, the load wrote its manifest to a local folder with the name `hdfs:`.
     """
     code, line = mistaken(topic, directory, "-b", servers)
     scheme = directory.partition(":")[0]
@@ -201,7 +201,7 @@ def test_records_that_retention_has_deleted(spark: SparkSession, servers: str, t
 
 
 def test_the_command(spark: SparkSession, servers: str, topic: str, tmp_path: Path) -> None:
-    """The command uses a Spark session that already runs. Here this is the session of the tests."""
+    """The command uses a Spark session that already runs. In this test, the fixture `spark` has started the session."""
 
     def run(*arguments: str) -> Any:
         return CliRunner().invoke(main, ["spark", "load", *arguments, "-b", servers])
@@ -218,9 +218,9 @@ def test_the_command(spark: SparkSession, servers: str, topic: str, tmp_path: Pa
 
 
 def mistaken(*arguments: str) -> tuple[int, str]:
-    """Run the command with a user's mistake.
+    """Run `hmb spark load` with arguments that contain a user's mistake.
 
-    Return its exit code and its one line of output. The command starts no Spark session.
+    Return the exit code, and the one line that the command writes to stderr. The command starts no Spark session.
     """
     result = CliRunner().invoke(main, ["spark", "load", *arguments])
     assert result.stdout == ""

@@ -1,7 +1,7 @@
 """Tests of the ranges of offsets that the tasks of a query read: the ranges contain each offset exactly once.
 
-A streaming query can limit how many offsets it reads in one trigger. The partitions share this limit in proportion to
-the numbers of their unread offsets.
+A streaming query can limit how many offsets it reads in one trigger. Each partition gets a share of this limit. A
+partition with more unread offsets gets a larger share, in proportion.
 """
 
 from hypothesis import given

@@ -7,8 +7,8 @@ Usage: python -m tests.spark.versions [FOLDER [VERSION ...]]
 For each version, the program creates a Python environment in FOLDER, and installs PySpark there. The other packages
 come from the Python that runs the program. A version that is already in FOLDER is not installed again.
 
-For each version, the program also starts a new Python process with this PySpark. The new process starts a broker and a
-Spark session with one core, and tests each feature of the data source.
+For each version, the program also starts a new Python process that uses this version of PySpark. The new process starts
+a broker and a Spark session with one core, and tests each feature of the data source.
 """
 
 from __future__ import annotations
@@ -51,9 +51,10 @@ class Features:
         return self._read("written").count() == 3
 
     def filters(self) -> bool:
-        """Return whether a query with a filter on offsets has one task instead of two, and reads all matching records.
+        """Return whether a filter on offsets saves one task, and the query still reads all matching records.
 
-        The filter excludes the first half of the topic. Without the filter, each task would read one half.
+        Without the filter, the query has two tasks. Each task reads one half of the topic. The filter excludes the
+        first half, so one task is enough.
         """
         half = RECORDS // 2
         found = self._read(pushFilters="true", maxRecordsPerPartition=str(half)).where(f"offset >= {half}")

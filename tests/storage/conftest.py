@@ -48,7 +48,7 @@ def messages(count: int = 1, magic: int = 0, codec: Codec = Codec.NONE) -> memor
 
 
 def produced(data: bytes | bytearray) -> ProducedRecords:
-    """Return the bytes of a record batch or of messages v0 or v1 in the form that `Log.append` requires."""
+    """Convert the bytes of a record batch, or of old messages (v0 or v1), to the type that `Log.append` requires."""
     first = parse_batch(data)
     return first if isinstance(first, RecordBatch) else memoryview(data)
 

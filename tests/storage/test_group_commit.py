@@ -19,7 +19,7 @@ from tests.storage.transactions import ABORT, Writer
 
 @pytest.fixture
 def synced(monkeypatch: pytest.MonkeyPatch) -> list[int]:
-    """Return a list. A sync of a file or directory adds its inode to the list. A sync of a .log file adds nothing."""
+    """Return a list. Each sync adds the inode of the synced file or directory, except for .log files, to this list."""
     inodes: list[int] = []
 
     def note(descriptor: int) -> None:

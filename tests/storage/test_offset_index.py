@@ -1,4 +1,4 @@
-"""Tests of the look-up in the offset index and the time index, and of the worked example in the index's docstring."""
+"""Tests of look-ups in the offset index and the time index, and of the example in the docstring of `offset_index`."""
 
 from __future__ import annotations
 

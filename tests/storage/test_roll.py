@@ -24,7 +24,7 @@ WAIT = 30  # seconds
 
 
 class Synced:
-    """A record of the size (bytes) that each segment had at its last sync.
+    """An object that stores the size (bytes) that each segment had at its last sync.
 
     The dict `sizes` maps the base offset of a segment to this size. The list `at_creation` has one pair for each new
     segment: the segment's base offset, and a copy of `sizes` from the time when the log created the segment.

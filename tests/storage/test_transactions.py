@@ -25,8 +25,8 @@ CLOCK = 2_000
 def open_log(directory: Path) -> LogMaker:
     """Return a function that opens a log.
 
-    The clock of the log shows 2,000 ms, and the records have timestamps near 1,000 ms. So the log never starts a new
-    segment because of the age of the old one.
+    The clock of the log shows 2,000 ms, and the records have timestamps near 1,000 ms. So no segment becomes old
+    enough for the log to start a new segment.
     """
 
     def open_log(*, clean: bool = True, **config: object) -> Log:

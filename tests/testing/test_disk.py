@@ -1,4 +1,4 @@
-"""Tests of the faults of the disk: what clients notice of a slow, full or failing disk, and of damaged batches."""
+"""Tests of simulated disk faults: clients use a broker whose disk is slow, full or failing, or has damaged batches."""
 
 from __future__ import annotations
 
@@ -31,9 +31,9 @@ def test_a_producer_waits_until_a_full_disk_has_room_again(broker: hmb.Broker) -
 
 
 def test_the_broker_accepts_records_as_soon_as_a_full_disk_has_room_again(broker: hmb.Broker) -> None:
-    """The broker accepts records as soon as the fault of a full disk ends.
+    """The broker accepts records as soon as a simulated full disk has room again.
 
-    Before a bug was fixed, it refused records for up to a second longer, so the next test failed.
+    Before a bug was fixed, the broker refused records for up to one more second, so the next test failed.
     """
     with broker.disk.full(), pytest.raises(hmb.KafkaError, match="KAFKA_STORAGE_ERROR"):
         broker.produce("t", "a")

@@ -1,4 +1,4 @@
-"""Tests of the faults of requests: what clients notice of errors, delays, lost responses and closed connections."""
+"""Tests of simulated faults of requests: clients get errors, late responses or no responses, or lose the connection."""
 
 from __future__ import annotations
 

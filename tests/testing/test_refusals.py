@@ -1,6 +1,7 @@
 """Tests of faults that make the broker answer a request with an error.
 
-Each version of each API supports these faults. If a fault names a topic, only this topic gets the error.
+The broker can send such an error in each version of each API. If a test adds an error for one topic, only this topic
+gets the error.
 """
 
 from __future__ import annotations
@@ -74,7 +75,8 @@ def test_a_consumer_repeats_a_fetch_that_got_an_error(broker: hmb.Broker, faults
 def test_a_fault_of_fetch_finds_its_topic_in_a_running_fetch_session(broker: hmb.Broker, faults: Faults) -> None:
     """A fault applies to a topic even if a fetch session already contains the topic.
 
-    In a fetch session, a request does not list all partitions of the client. So the broker must first end the session.
+    In a fetch session, a request can omit the topic. The broker therefore ends the session, and the client then names
+    all its partitions in each request.
     """
     broker.produce("t", "a")
     with hmb.Consumer(broker.bootstrap_servers, "t") as consumer:
@@ -133,7 +135,7 @@ def test_metadata_with_an_error_still_names_the_brokers(broker: hmb.Broker, faul
 def test_metadata_of_all_topics_has_the_error_of_one_topic(
     broker: hmb.Broker, faults: Faults, topics: list[Any] | None, version: int
 ) -> None:
-    """If a fault selects one topic, a Metadata response for all topics has an error for this topic only.
+    """If a test adds an error for one topic, a Metadata response for all topics has the error for this topic only.
 
     In version 0, an empty list requests all topics. In later versions, null requests all topics.
     """

@@ -1,4 +1,4 @@
-"""Tests of the record of requests, in which a test can look up the requests of its clients."""
+"""Tests of the class `RequestRecord`: a test can look up the requests that its clients have sent to the broker."""
 
 from __future__ import annotations
 

@@ -21,7 +21,7 @@ SENT = [b"%d" % number for number in range(10)]
 
 
 def asked(broker: hmb.Broker, version: int) -> dict[int, tuple[int, int]]:
-    """Send ApiVersions. Return the key of each API in the response with its first and last version."""
+    """Send an ApiVersions request. Return the first and last version of each API, in a dict whose keys are API keys."""
     host, port = broker.bootstrap_servers.split(":")
     connection = Connection(host, int(port))
     try:

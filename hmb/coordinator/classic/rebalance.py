@@ -109,8 +109,8 @@ class Rebalance:
         If a member has joined during the initial delay and the rebalance timeout is not over, wait again. Otherwise:
 
         1. Remove the dynamic members that have not joined in time. Static members, which have an instance id, stay.
-        2. If only static members are left and none of them has joined, wait for them until a new deadline. If not,
-           start the next generation.
+        2. If at least one member has joined, or no member is left, start the next generation.
+        3. If not, wait for the static members until a new deadline.
         """
         self._join_deadline = self._initial_delay.extend(now)
         if self._join_deadline is not None:

@@ -16,7 +16,7 @@ For example, a snapshot contains the start offset 100 and no batches. Member A a
 broker writes nothing. Member B acquires and accepts records 105 to 109, and the broker writes one update:
 records 105 to 109 are Acknowledged.
 
-The broker never stores the state Acquired. After a restart, the acquired record at offset 104 is Available.
+The broker never stores the state Acquired. At a restart, Acquired records such as record 104 become Available.
 
 Source: KIP-932, KIP-1226; the JSON definitions in the jar of kafka-share-coordinator 4.3.0.
 """

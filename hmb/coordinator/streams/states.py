@@ -9,8 +9,8 @@ one of these states:
 Each new target has a greater epoch than the previous target. The epoch of a member becomes the target's epoch
 when the member has no more tasks to give up.
 
-A member can be in any state when the broker computes new target tasks. The member's next step can therefore have
-any result (event). The table `STREAMS_MEMBER_STATES` has a transition for each state and each event.
+A member can be in any state when the broker computes new target tasks. From each state, the next step can
+lead to any state. The table `STREAMS_MEMBER_STATES` has a transition for each state and each result (event).
 
 For example, a member waits for tasks that other members still own (UnreleasedTasks). Then the broker assigns one of
 the member's own tasks to another member. The member must give up this task, so its state becomes UnrevokedTasks.

@@ -54,7 +54,8 @@ class BoltMachine:
         # The clock (partition -> offset) of a snapshot that waits for the save of an older snapshot. Usually None.
         self._desired: Clock | None = None
         # The clock of the current snapshot: one offset for each partition. Tuples at or above the offset of their
-        # partition wait until the bolt has received all tuples of the snapshot. None if no tuple must wait.
+        # partition wait until the bolt has received all tuples of the snapshot. If None, the bolt processes every tuple
+        # immediately.
         self._waits_at: Clock | None = None
         self._waiting: list[Payloads] = []
         self._is_stateless = isinstance(self.bolt.monoid, NoState)

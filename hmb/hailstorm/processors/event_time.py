@@ -38,10 +38,10 @@ In a later run over the whole topic, all records already exist, so no partition 
 differ from the results of the first run. To prevent this, choose an `idle_after` that is longer than the
 pauses of the partitions, for example 3600 seconds.
 
-When a snapshot begins, a bolt closes all windows that end at or before its watermark. The watermark ignores idle
-partitions, which have no new records. In a replay, such a partition can have records to read, and the watermark
-could be lower than before. Each snapshot of a bolt therefore contains the watermark, so that a replay begins
-with the same closed windows.
+When a snapshot begins, a bolt closes all windows that end at or before its watermark. Idle partitions do not
+hold the watermark back. In a replay, the same partitions can have records with early event times. The
+watermark would then be lower, and closed windows would be open again. Each snapshot therefore contains the
+watermark, so that a replay begins with the same closed windows.
 
 **Worked example.** The allowed lateness is 10 ms. Records with the event times 100, 105, 97, 120 and 109 ms
 arrive in this order. The record 97 is in time: the newest time so far is 105, and 97 is above 105 - 10 = 95.

@@ -9,9 +9,9 @@ called A, and later tuples enter a second state B:
     frozen      A and B            A is complete, and a thread saves it; later tuples enter B
     normal      S = merge(A, B)    A has been saved; all tuples enter S
 
-The state A of the snapshot must not change during the save. So the save begins only when no more tuples for A
-can arrive. The bolt's *low water mark* contains one offset for each partition: no more tuples from smaller
-offsets will arrive. For each partition, the mark must reach the offset in the snapshot's clock.
+The snapshot's state must not change while a thread saves it. So the save begins only after all tuples of the
+snapshot have arrived. The bolt's *low water mark* contains one offset for each partition: no more tuples from
+smaller offsets will arrive. For each partition, the mark must reach the offset in the snapshot's clock.
 
 A bolt with windows counts late tuples. A tuple is late if all its windows are already closed. A snapshot
 contains the number of late tuples. Late tuples that arrive during the save do not belong to the snapshot, so a

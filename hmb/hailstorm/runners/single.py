@@ -1,4 +1,4 @@
-"""Runs chosen processors of a topology in one process, or the negotiator, which leads all processors.
+"""Runs a part of a topology in one process: one or more processors, or only their leader (negotiator).
 
 In the Hailstorm paper, the processors of a topology run on several machines. The user starts every processor, by hand
 or with the service manager of its machine. The registry contains the address of each processor, so the processors find

@@ -254,9 +254,9 @@ def _followed(way: list[Call] | None) -> Iterator[None]:
 
 
 def _callers() -> list[Call]:
-    """Return the HMB functions on this thread's call stack before the handler of a request runs.
+    """Return the HMB functions that call the handler of a request, directly or through other functions.
 
-    The outermost function comes first, and the caller of the handler comes last. The list leaves out the functions
+    The outermost function comes first, and the direct caller comes last. The list leaves out the functions
     that count or record requests.
     """
     here, frames, frame = __file__, [], sys._getframe()

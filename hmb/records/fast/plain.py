@@ -26,8 +26,8 @@ END_AFTER_ONE = tuple(NEVER if byte & 1 else (byte >> 1) + 1 for byte in range(1
 # B. END_AFTER_TWO[A] contains the sum without 64 * B, and the decoders add 64 * B. For example, the bytes 200 and 1
 # store the length 100. END_AFTER_TWO[200] is 38, so the record has 38 + 64 = 102 bytes.
 END_AFTER_TWO = tuple(NEVER if byte & 1 else (byte >> 1 & 0x3F) + 2 for byte in range(256))
-# AFTER_SECOND[B] is the missing part of this sum, 64 * B. If B is at least 128, a third byte follows, and
-# AFTER_SECOND[B] is NEVER. The computed end of the record is then far below 0, so the decoder stops.
+# If two bytes A and B store a record's length, the record has END_AFTER_TWO[A] + AFTER_SECOND[B] bytes. AFTER_SECOND[B]
+# is 64 * B. If B is at least 128, a third byte follows. AFTER_SECOND[B] is then NEVER, so the decoder stops.
 AFTER_SECOND = tuple(NEVER if byte & 0x80 else byte << 6 for byte in range(256))
 
 MAX_PLAIN_TIMESTAMP = INT64_MAX // 2  # ms; twice this number fits into 64 bits

@@ -137,7 +137,7 @@ class DownConversion:
 
         The first message of a response always fits. Any other message must meet two conditions:
 
-        - The number of free bytes is at least the cost of the message (see `_sizes`).
+        - The message and its record's removed headers together fit into the free bytes (see `_sizes`).
         - The converted messages of one batch, including this message, have at most BATCH_SIZE bytes.
         """
         most = self.size + BATCH_SIZE

@@ -74,7 +74,8 @@ def repair(log: Log, damage: DamagedSegment) -> None:
         raise KafkaError(ErrorCode.KAFKA_STORAGE_ERROR, f"{log.directory}: a compaction is in progress")
     try:
         if segment is log.log_segments.active and segment.size:
-            # After a failed sync, `roll` raises an error. But the log then refuses appends, so a repair is safe.
+            # `roll` raises KafkaError after a failed sync. The log then accepts no appends, so the segment cannot
+            # change during the repair.
             with contextlib.suppress(KafkaError):
                 roll(log)
         is_complete = segment is not log.log_segments.active or log.group_commit.has_failed

@@ -17,7 +17,7 @@ To remove the old segments after a crash, the broker must know which segments ar
 broker writes the offset range of the old segments into the manifest (a file with a list of all segments). All
 segments that begin in this range, for example at an offset from 0 to 299, are old.
 
-If the manifest does not contain the old segments' range, the broker uses the new segment's offset range.
+If the manifest has no offset range for the swap, all segments that begin in the new segment's range are old.
 
 Source: Kafka's `LogSegments`, `LogLoader`.
 """

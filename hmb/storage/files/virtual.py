@@ -269,9 +269,9 @@ class DurableFile(VirtualFile):
         """
         if self._failure is not None:
             raise self._failed()
-        # If too many files are open, `self.open` can sync a file and close it. In rare cases, this is the file of
-        # `self`, and its sync takes the lock `_syncing`. A thread that already held `_syncing` would then wait forever.
-        # So call `self.open` before the thread takes `_syncing`.
+        # If too many files are open, `self.open` can sync and close any of them, in rare cases the file of `self`. To
+        # sync this file, a thread takes the lock `_syncing`. A thread that already held the lock would wait forever. So
+        # `self.open` runs before the thread takes the lock.
         file = self.open()
         with self._syncing:
             if self._failure is not None:

@@ -1,4 +1,4 @@
-"""Tests of samples: each run is stored in a file and in a topic, with its machine, its versions and its commit."""
+"""Tests of samples: each run is stored in a file and in a topic, with its machine, its versions and its Git commit."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tests of `hmb bench hailstorm`: it measures a word count, and names the stream processors that are not installed."""
+"""Tests of `hmb bench hailstorm`: it measures how fast a program counts words, and names missing stream processors."""
 
 from __future__ import annotations
 

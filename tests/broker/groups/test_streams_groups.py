@@ -1,4 +1,4 @@
-"""Tests of streams groups in the broker: topics, other protocols, restarts and ACLs, without a network (KIP-1071)."""
+"""Tests of streams groups in the broker (KIP-1071). The tests call the broker directly, without a network."""
 
 from __future__ import annotations
 

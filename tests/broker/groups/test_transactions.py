@@ -1,4 +1,4 @@
-"""Tests of the records that consumers see in transactions, for each isolation level and version of Fetch."""
+"""Tests of Fetch and ListOffsets for a partition that contains transactions, with both isolation levels."""
 
 from __future__ import annotations
 

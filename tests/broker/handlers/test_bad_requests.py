@@ -72,7 +72,10 @@ def test_offsets_asked_for_twice_are_refused_once(ask: Asker) -> None:
 
 @pytest.mark.parametrize(("timestamp", "version"), [(-3, 6), (-4, 7), (-5, 8), (-6, 10), (-7, 11), (-(2**63), 1)])
 def test_special_times_that_a_version_does_not_know(ask: Asker, timestamp: int, version: int) -> None:
-    """The broker checks the timestamp before the topic, so an unknown topic gets the same error as an existing one."""
+    """The broker refuses a negative timestamp that has no meaning in this version of ListOffsets.
+
+    The broker checks the timestamp before the topic, so an unknown topic gets the same error as an existing one.
+    """
     wanted = [ListOffsetsRequest.ListOffsetsTopic.ListOffsetsPartition(timestamp=timestamp)]
     request = ListOffsetsRequest(topics=[ListOffsetsRequest.ListOffsetsTopic(name="nobody", partitions=wanted)])
     assert ask(request, version).topics[0].partitions[0].error_code == ErrorCode.UNSUPPORTED_VERSION

@@ -1,4 +1,4 @@
-"""Tests of errors while a consumer reads: it names the position, loses no records, and continues if possible."""
+"""Tests of errors in a consumer. The consumer reports the offset of a bad record, and loses no other records."""
 
 from __future__ import annotations
 

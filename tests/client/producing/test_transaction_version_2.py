@@ -65,9 +65,9 @@ def test_a_transaction_in_which_nothing_was_sent_costs_nothing(scene: Scene) -> 
 
 @pytest.mark.parametrize("level", [1, 2])
 def test_a_transaction_to_which_no_offsets_are_added_has_no_effect_at_the_coordinator(level: int) -> None:
-    """A transaction to which no offsets are added sends no request to the coordinator.
+    """If a transaction contains no records and no offsets, the producer sends no request for it.
 
-    For example, a program that copies records has no offsets to commit after an empty poll.
+    For example, a program that copies records has no records to send and no offsets to commit after an empty poll.
     """
     scene = Scene(Coordinating(), level)
     try:

@@ -53,7 +53,7 @@ Place = tuple[str, int]
 
 
 class Member:
-    """The process of one group member, and its reports: its partitions, and the offsets of its received records."""
+    """A process that runs one group member, and reports the member's partitions and the offsets of received records."""
 
     def __init__(self, command: list[str], stack: ExitStack, errors: Path) -> None:
         self.owned: set[int] = set()

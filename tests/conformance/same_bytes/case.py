@@ -5,8 +5,8 @@ replaces each placeholder with a value:
 
 - `<name>` in a text becomes the name of the comparison. A topic `<name>` is therefore used by only one comparison.
 - `id_of("events")` becomes the id that the broker has assigned to the topic `events`.
-- `captured("member")` becomes the value `member`, which an earlier step of the comparison has found in a response of
-  the same broker.
+- `captured("member")` becomes a value from an earlier response of the same broker. An earlier step of the comparison
+  has stored this value under the name `member`.
 - `made(f)` becomes the result of the function `f`, which gets a dict of all captured values. For example, `f` encodes
   records with a captured producer id.
 """

@@ -112,7 +112,8 @@ def both_secured_brokers(comparisons: Sequence[Comparison]) -> Iterator[tuple[Si
 
     The function yields both brokers, and the process that runs HMB.
 
-    The listener PLAINTEXT is for the preparations. Its clients have the name ANONYMOUS, which is a super user.
+    `prepare_secured` creates the topics, groups and ACLs through the listener PLAINTEXT. Every client of this
+    listener is the user ANONYMOUS, who is a super user.
     """
     with ExitStack() as stack:
         sides, processes = [], []

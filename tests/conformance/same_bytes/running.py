@@ -34,6 +34,7 @@ class Result:
     """The result of one comparison: the responses of HMB and of Kafka, and the differences between the responses."""
 
     comparison: Comparison
+    # For each request, the responses of HMB and of Kafka. They are converted to dicts and lists.
     answers: list[tuple[Any, Any]] = field(default_factory=list)
     differences: list[Difference] = field(default_factory=list)
     unexplained: list[Difference] = field(default_factory=list)

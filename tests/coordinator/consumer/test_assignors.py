@@ -1,4 +1,4 @@
-"""Tests of the assignors: each divides the partitions of any topics correctly among any members."""
+"""Tests of the assignors. An assignor divides the partitions of a group's topics among the group's members."""
 
 from __future__ import annotations
 

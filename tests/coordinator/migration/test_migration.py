@@ -161,7 +161,7 @@ def test_malformed_metadata_of_a_preferred_protocol_forbids_an_upgrade() -> None
     """If the metadata of a member's preferred protocol is malformed, the coordinator refuses an upgrade.
 
     The group uses the protocol "range", and its metadata is valid. One member prefers the protocol "own" with malformed
-    metadata. The coordinator could not handle a SyncGroup request of this member after the upgrade.
+    metadata. After an upgrade, the coordinator needs this metadata for SyncGroup requests and for a downgrade.
     """
     driver = MigrationDriver()
     ada, bob = ClassicClient("ada"), ClassicClient("bob")

@@ -230,7 +230,7 @@ class Modeled:
 
 
 class Model:
-    """A simple model of the class `InFlightRecords`. A dict contains the state of each record by the record's offset."""
+    """A simple model of the class `InFlightRecords`. A dict contains each record's state by the record's offset."""
 
     def __init__(self) -> None:
         self.records: dict[int, Modeled] = {}

@@ -211,7 +211,7 @@ def settings(servers: str) -> RunSettings:
 
 @dataclass
 class Watched:
-    """A summary of the master states (the negotiator's decisions) that the test has seen during the run."""
+    """A summary of a run, as the test has seen it: its last snapshot, and the numbers of snapshots and epochs."""
 
     completed: Clock | None = None
     snapshots: int = 0
@@ -255,9 +255,9 @@ def disturb(
     plan: list[str],
     chance: random.Random,
 ) -> Watched:
-    """Produce the records in several parts, and kill something after each part.
+    """Produce the records in several parts. Between two parts, kill a processor, the negotiator or the broker.
 
-    Then wait until a snapshot contains all records.
+    At the end, wait until a snapshot contains all records.
     """
     seen = Watched()
     portions = len(plan) + 1
@@ -303,7 +303,7 @@ def produce(servers: str, partition: int, words: list[str]) -> None:
 
 
 def check(running: ThreadedTopology | ProcessTopology, directory: Path, words: list[list[str]]) -> None:
-    """Compare the states and the outputs of both sinks with the result of a batch job."""
+    """Compare the bolts' saved states, and the outputs that both sinks wrote, with a simple count of all words."""
     counts = dict(Counter(word for log in words for word in log))
     states = saved_states(running.processors, running.store)
     assert states == {"count": counts, "highest": counts}

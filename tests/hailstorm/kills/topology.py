@@ -41,9 +41,9 @@ class Rows:
 
 
 def make(topic: str, directory: Path) -> Topology:
-    """Return a topology that counts words, and that keeps the highest count of each word.
+    """Return a topology with two bolts. `count` counts words, and `highest` keeps the highest count of each word.
 
-    Both sinks follow the bolt that counts. The bolt `highest` has a combiner.
+    The topology also has two sinks, which write the outputs of `count`. The bolt `highest` has a combiner.
     """
     rows = Rows(directory / "by_id.db")
     topology = Topology("kills")

@@ -1,4 +1,7 @@
-"""Every monoid of the library obeys the laws of a monoid, and its faster operations agree with `merge`."""
+"""Tests of every monoid of the library: `merge` is associative and commutative, and has a neutral element.
+
+The faster operations `absorb` and `view` have the same results as `merge`.
+"""
 
 from __future__ import annotations
 

@@ -143,8 +143,8 @@ def test_sessions_join_when_a_value_fills_the_gap() -> None:
 def test_a_view_of_sessions_shows_the_session_around_a_time_without_merging_the_lists() -> None:
     """A view of two lists of sessions shows the same sessions as the merged list.
 
-    For example, the list `a` has a session at 60, and the list `b` has a session at 64. The view shows one session from
-    60 to 64, which contains the time 62.
+    For example, the list `a` has a session at time 60, and the list `b` has a session at time 64. The distance is less
+    than the gap of 10, so the view shows one session from 60 to 64. This session contains the time 62.
     """
     sessions = SessionList(10, Sum())
     a = state_of(sessions, [(0, 1), (20, 1), (60, 1), (100, 1)])
@@ -158,7 +158,10 @@ def test_a_view_of_sessions_shows_the_session_around_a_time_without_merging_the_
 
 
 def test_a_tuple_is_added_to_many_sessions_without_reading_them_all() -> None:
-    """`absorb` changes the list of sessions in place. Merging the list for each tuple would read 2,000,000 sessions."""
+    """`absorb` adds a tuple to a list of sessions, and reads only a few of the sessions.
+
+    If the method read the whole list for each of the 2000 tuples, it would read about 2,000,000 sessions.
+    """
     steps = 0
 
     class CountedSessions(list[Any]):

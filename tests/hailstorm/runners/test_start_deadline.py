@@ -1,4 +1,4 @@
-"""Tests of the deadline of a start: each replacement of workers doubles the time limit for the new workers.
+"""Tests of the time limit for the start of workers. When the runner replaces slow workers, it doubles the limit.
 
 The tests pass the time as an argument, so they do not depend on the speed of the machine.
 """

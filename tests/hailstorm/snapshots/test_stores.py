@@ -177,8 +177,8 @@ def test_a_topic_with_more_partitions_is_the_same_topology(reopen: Callable[[], 
 def test_concurrent_savers_and_starts_agree_on_the_epoch(reopen: Callable[[], SnapshotStore]) -> None:
     """Eight threads begin epochs and save snapshots at the same time. The store refuses a save with an old epoch.
 
-    Each thread begins a new epoch, and then saves the number of this epoch as its state. The store must list each
-    snapshot with the epoch that the state contains.
+    Each thread begins a new epoch, and saves the number of this epoch as the content of its snapshot. If the store
+    lists a snapshot with epoch 5, for example, the content of the snapshot must be 5.
     """
     outcomes: list[str] = []
 

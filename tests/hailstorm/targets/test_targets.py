@@ -132,8 +132,9 @@ def test_an_empty_store_needs_a_target_without_outputs(
 ) -> None:
     """With an empty snapshot store, a topology runs only if the sink's database contains no outputs.
 
-    The database has counted four earlier starts of the sink, but the empty store begins with epoch 1. This difference
-    alone is no error. If the sink has also written outputs, the topology ends with an error, and does not restart.
+    The sink has started four times, so the database contains a higher epoch than the empty store, which begins with
+    epoch 1. A higher epoch alone is no error. If the database also contains outputs, the topology ends with an error,
+    and does not restart.
     """
     topic = make_topic([[b"sun"]])
     sink = TransactionalSink(lambda: SqliteTarget(tmp_path / "out.db", INSERT, CREATE))
@@ -175,7 +176,7 @@ def test_a_row_without_the_name_of_the_topology_is_adopted(tmp_path: Path) -> No
     """A sink takes over a row of the database that an early version of Hailstorm wrote.
 
     The early version used the key `out-0`, and the new key is `topology/out-0`. The row contains offsets of input
-    topics. The sink takes over the row only if the topology reads these topics, and does not start at lower offsets.
+    topics. The sink takes over the row only if the topology starts to read these topics at these offsets or later.
     """
     path = tmp_path / "out.db"
     with sqlite3.connect(path) as connection:
@@ -199,9 +200,9 @@ def test_a_row_without_the_name_of_the_topology_is_adopted(tmp_path: Path) -> No
 def test_a_target_ahead_of_the_snapshots_is_refused(
     target: tuple[Reopen, Written], servers: str, make_topic: Callable[..., str]
 ) -> None:
-    """A topology has lost its snapshot store, so it computes all outputs again.
+    """A sink refuses to start if its target already contains outputs, but the snapshot store is empty.
 
-    The target already contains them, and must refuse them.
+    In this test, the snapshot store was lost. Without the error, the topology would write all outputs again.
     """
     reopen, _ = target
     topic = make_topic([[b"sun"]])

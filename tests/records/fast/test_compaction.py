@@ -1,4 +1,7 @@
-"""Tests of `plain_keys` and `plain_parts`: they return the same keys and parts as `raw_records`, or None."""
+"""Tests of the fast decoders `plain_keys` and `plain_parts`.
+
+Each fast decoder returns the same result as the slower decoder `raw_records`, or None if it cannot decode the batch.
+"""
 
 import pytest
 from hypothesis import given

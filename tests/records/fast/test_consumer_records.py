@@ -108,10 +108,10 @@ def test_a_length_of_three_bytes_is_not_read_as_two_bytes() -> None:
 
 
 def test_an_offset_delta_of_four_bytes_is_not_read_as_three_bytes() -> None:
-    """Both decoders read all four bytes of an offset delta, and notice that the number of headers is missing.
+    """Both decoders read all four bytes of an offset delta, and notice that the record is damaged.
 
-    A decoder that reads only three bytes of the offset delta uses the fourth byte as the length of the key. It then
-    finds an intact record.
+    The record ends before its number of headers. A wrong decoder could read only three bytes of the offset delta, and
+    use the fourth byte as the length of the key. The wrong decoder would then find an intact record.
     """
     record = bytes(2) + VARINTS[1 << 20] + bytes([1, 0])  # no key, and an empty value
     batch = crafted(VARINTS[len(record)] + record, count=1, last_offset_delta=1 << 20)

@@ -173,7 +173,7 @@ def test_a_thousand_wrappers_share_one_limit(magic: int, codec: Codec) -> None:
     """All wrappers of a message set share one limit for decompressed bytes.
 
     A wrapper is a message that contains compressed messages. Before a bug was fixed, each wrapper had its own limit.
-    For wrappers with 120 KiB in total, the broker then held the log's lock for half a minute.
+    The broker then decompressed very many bytes from only 120 KiB of wrappers, and held the log's lock for 30 s.
     """
     wrapper = encode_message_set([Record(value=bytes(10_000))], magic, codec)
     limit = 3 * len(encode_message_set([Record(value=bytes(10_000))], magic))

@@ -39,8 +39,8 @@ def test_after_a_failed_swap_the_next_round_keeps_the_new_segment(
 ) -> None:
     """If the cleaner cannot rename a segment's file, the next round does not delete the compacted records.
 
-    Before a bug was fixed, the compacted segment kept its temporary name, which ends with `.swap`. The next round gave
-    a second file this name, and then deleted the file.
+    Before a bug was fixed, the compacted file kept its temporary name, which ends with `.swap`. The next round gave its
+    own compacted file the same name, and then deleted this new file.
     """
     logs, cleaner = opened(tmp_path)
     log = logs.create(NAME, CONFIG, uuid4())
@@ -190,7 +190,8 @@ def test_one_log_that_fails_does_not_stop_the_compaction_of_the_others(
 ) -> None:
     """If the cleaner fails in one log, it still compacts the other logs.
 
-    Before a bug was fixed, an error in one log (for example a cut segment) ended this round and each later round.
+    The cleaner compacts the logs in rounds. Before a bug was fixed, an error in one log (for example a truncated file)
+    ended the current round and each later round.
     """
     logs, cleaner = opened(tmp_path)
     made = [logs.create(TopicPartition("t", number), CONFIG, uuid4()) for number in range(3)]

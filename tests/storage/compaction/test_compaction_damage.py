@@ -90,7 +90,8 @@ def test_a_log_is_compacted_although_one_batch_cannot_be_read(
     """The cleaner compacts a log although one of its batches cannot be read.
 
     A log can contain an unreadable batch for two reasons. The broker accepts the batch while the topic's
-    `cleanup.policy` is `delete`. Or another broker, with higher limits for the records in a batch, wrote the batch.
+    `cleanup.policy` is `delete`, because it then does not check the keys of the records. Or another broker, with higher
+    limits for the records in a batch, wrote the batch.
     """
     sent = UNREADABLE[kind]()
     config = replace(CONFIG, max_decompressed=4_000, max_message_bytes=1 << 22)

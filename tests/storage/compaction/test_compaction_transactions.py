@@ -63,9 +63,9 @@ class Run:
                 self.committed |= written
 
     def table(self) -> dict[bytes, bytes]:
-        """Return the last committed value of each key below the last stable offset.
+        """Return a dict that maps each key to its newest committed value.
 
-        The result does not contain deleted keys.
+        The method ignores records at or above the last stable offset, and leaves out deleted keys.
         """
         stable = min((min(written) for written in self.open.values()), default=2**63)
         last = {key: value for offset, (key, value) in sorted(self.committed.items()) if offset < stable}
@@ -158,7 +158,7 @@ def long_abort(run: Run) -> Run:
 def test_an_abort_is_known_as_long_as_a_batch_of_its_transaction_is_left(
     long_abort: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The abort of a transaction stays known until the cleaner has removed all batches of the transaction.
+    """The log remembers the abort of a transaction until the cleaner has removed all batches of the transaction.
 
     The cleaner compacts the segments of a long transaction one after the other, and may crash after each one.
     """

@@ -34,9 +34,10 @@ def damages(path: Path, *, verify: bool = True) -> list[str]:
 
 @pytest.mark.parametrize("verify", [True, False])
 def test_a_cut_names_the_first_few_entries_and_how_many_there_are(partition: Path, *, verify: bool) -> None:
-    """If the log is cut, the dump names the first few index entries without a batch, and the number of the others.
+    """If the log file is too short, the dump lists only the first few index entries whose batches are missing.
 
-    Before a bug was fixed, the dump printed one line for each index entry without a batch.
+    The last line contains the number of the other entries. Before a bug was fixed, the dump printed one line for each
+    entry without a batch.
     """
     index = partition / "00000000000000000000.index"
     lines = damages(index, verify=verify)

@@ -26,7 +26,7 @@ def fields(path: Path) -> list[FieldEntry]:
 
 
 def covers(path: Path) -> bool:
-    """Return whether the bytes of all fields, one field after the other, are the bytes of the file."""
+    """Return whether the fields cover the file without gaps or overlaps, and contain the same bytes as the file."""
     found, content = b"", path.read_bytes()
     for entry in fields(path):
         if not entry.is_inside:

@@ -24,7 +24,8 @@ FEW = 3  # the limit of open files in these tests
 def few() -> Iterator[None]:
     """Set the limit of open files to FEW for a test.
 
-    Files of other tests do not count, because they may close at any time.
+    The fixture also removes the files of earlier tests from the list of open files, because these files may close at
+    any time.
     """
     gc.collect()
     limit = OPEN_FILES.limit

@@ -14,8 +14,9 @@ must be unchanged.
 If the changed byte is in the leader epoch of a record batch (bytes 12 to 15 of the batch), recovery must keep all
 batches of the file. No CRC covers the leader epoch, and the records are unchanged.
 
-The command `python -m tests.storage.recovery.damage --flips 10000` checks all cut copies and 10,000 changed copies for
-each format. It prints one line for each format. The tests in `test_recovery_damage.py` check fewer copies.
+The command `python -m tests.storage.recovery.damage --flips 10000` checks all cut copies and 10,000 changed copies of
+the log file of each format. It prints one line for each format. The tests in `test_recovery_damage.py` check fewer
+copies.
 """
 
 from __future__ import annotations
@@ -88,15 +89,16 @@ def write_original(directory: Path, name: str) -> Original:
 
 
 def cuts(original: Original) -> Iterator[tuple[bytes, int]]:
-    """Yield a pair for each possible length: a cut copy, and the number of batches that recovery must keep in it."""
+    """For each possible length, yield a cut copy and the number of batches that recovery must keep."""
     for length in range(len(original.data) + 1):
         yield original.data[:length], original.batches_before(length)
 
 
 def flips(original: Original, count: int, seed: int = 0) -> Iterator[tuple[bytes, int]]:
-    """Yield `count` pairs: a copy with one changed byte, and the number of batches that recovery must keep in it.
+    """Yield `count` pairs: a copy with one changed byte, and the number of batches that recovery must keep.
 
-    The position of the changed byte is random. No position is used twice before each position has been used once.
+    The first copies have the changed byte at each position of the file once, in random order. In further copies, the
+    position is random.
     """
     choose = random.Random(seed)
     places = list(range(len(original.data)))
@@ -139,7 +141,8 @@ def run(name: str, flip_count: int, cut_step: int = 1) -> tuple[int, int, int]:
     """Recover many damaged copies of a log in the format `name`, and check which batches recovery keeps.
 
     The length of each cut copy is a multiple of `cut_step`, and `flip_count` is the number of changed copies. Return
-    the numbers of cut copies, of changed copies, and of the `.cut` files in which recovery saved damaged bytes.
+    three numbers: how many cut copies were checked, how many changed copies were checked, and how many files recovery
+    created to save damaged bytes.
     """
     with tempfile.TemporaryDirectory(dir=MEMORY) as temporary:
         directory, done, kept_files = Path(temporary), [0, 0], 0

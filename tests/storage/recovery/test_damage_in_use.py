@@ -267,7 +267,7 @@ def test_a_wrong_entry_of_the_offset_index_hides_no_aborted_transaction(open_log
 
 
 def test_a_batch_that_cannot_be_decoded_for_lack_of_records(open_log: LogMaker) -> None:
-    """Readers get all records, even if the length in a batch's header is damaged and greater than the whole log.
+    """Readers get all records although damage in a batch's header makes the batch seem larger than the whole log.
 
     In the same log, a read at an offset above the log end offset fails with OFFSET_OUT_OF_RANGE.
     """

@@ -136,9 +136,10 @@ def test_a_hole_before_the_recovery_point_and_a_torn_end_after_it(open_log: LogM
 
 
 def test_a_hole_over_the_recovery_point_ends_the_log_there(open_log: LogMaker) -> None:
-    """The damage begins below the recovery point and ends above it.
+    """Recovery cuts the log at damage that begins below the recovery point and ends above it.
 
-    The batches after the damage were perhaps never on disk. So recovery cuts the log at the damage.
+    The broker may have crashed before it synced the batches above the recovery point. So recovery keeps no batch after
+    the damage.
     """
     path = filled(open_log, 6).segments[0].path
     data = path.read_bytes()
@@ -164,7 +165,7 @@ def test_a_log_that_lost_its_synced_end_continues_after_it(open_log: LogMaker, l
 def test_a_wrong_offset_at_the_very_end_is_noticed(open_log: LogMaker) -> None:
     """Recovery notices a wrong base offset in the last batch.
 
-    No CRC covers the base offset, and no later batch contradicts it.
+    A batch's CRC does not cover its base offset. The last batch has no later batch whose offset could show the error.
     """
     path = filled(open_log, 3).segments[0].path
     flip(path, 2 * SIZE + 6)  # The base offset is now 256 too high.

@@ -210,8 +210,8 @@ def test_a_lost_end_of_more_offsets_than_a_batch_can_have(open_log: LogMaker) ->
 def test_the_epoch_of_an_empty_batch_is_that_of_its_neighbors(open_log: LogMaker) -> None:
     """If recovery replaces a damaged batch with an empty batch, the empty batch has the leader epoch of its neighbors.
 
-    The leader epoch never decreases from one batch of a log to the next. With a different epoch in the empty batch, a
-    Kafka broker that opens the log later would remove leader epochs.
+    The leader epoch never decreases from one batch of a log to the next. If the empty batch had a different
+    epoch, a Kafka broker that opens the log later would remove entries from its list of leader epochs.
     """
     for number in range(4):
         log = open_log(clean=False)
@@ -277,7 +277,7 @@ def test_a_reader_of_committed_records_gets_past_a_lost_marker(open_log: LogMake
 
 
 def test_the_records_of_an_aborted_transaction_whose_marker_is_lost_stay_hidden(open_log: LogMaker) -> None:
-    """If the marker of an aborted transaction is lost, the producer's next commit must not show the aborted records."""
+    """If an abort marker is lost, the producer's next commit must not make the aborted records visible to consumers."""
     log = open_log(segment_bytes=4 * SIZE)
     writer = Writer(log, 7)
     now = now_ms()

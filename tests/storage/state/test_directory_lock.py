@@ -1,4 +1,4 @@
-"""Tests of the lock of a data directory: only one broker uses it, even if somebody renames or removes files."""
+"""Tests of a data directory's lock: only one broker uses the directory, even if somebody renames or removes files."""
 
 from __future__ import annotations
 

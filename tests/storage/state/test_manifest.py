@@ -296,10 +296,9 @@ def test_the_error_names_a_directory_that_has_the_name_of_a_snapshot(data: DataD
 def test_the_old_entries_of_a_cut_manifest_are_ignored(
     data: DataDirectory, caplog: pytest.LogCaptureFixture, damage: str, clean: bool
 ) -> None:
-    """The broker ignores the entries of a cut manifest, because they may be too old.
+    """The broker ignores all entries of a damaged manifest, because the entries may be out of date.
 
-    Before a bug was fixed, it used them. It then reported damage for each file that had been written after these
-    entries.
+    Before a bug was fixed, the broker used these entries, and reported each newer file as damaged.
     """
     log = fill(data.start())
     assert data.logs is not None

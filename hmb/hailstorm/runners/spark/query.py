@@ -4,9 +4,9 @@ Some topics are too large for one machine. Spark runs a topology on a cluster, a
 - Spark's checkpoint replaces the snapshots.
 - Spark's driver, the process that controls a query, replaces the negotiator, which controls the snapshots.
 
-The functions of a topology run on Spark without changes. If no record is late, a bolt computes the same state
-with and without Spark, but only Spark keeps the states of closed windows. Spark can process the tuples in
-another order. A bolt's state does not depend on this order, because the states are commutative monoids.
+The functions of a topology run on Spark without changes. Spark can process the tuples in another order than
+Hailstorm. If no record is late, the bolts still compute the same states, because the states are commutative
+monoids.
 
 A bolt with a state runs as one or more *instances*. Their number is the bolt's `parallelism`. Each instance has
 its own state. All tuples with the same key go to the same instance. Each node becomes a part of a query:

@@ -1,13 +1,16 @@
 """Test cases for authorization: for each API, users with different ACLs send the same request (see ../permissions.py).
 
 The function `request_of` fills the fields of a request with test values. It finds the fields of each API in the API's
-message class, so it needs no further code for a new API. A list of topics, groups or transactional ids in a request usually contains three names:
+message class, so it needs no further code for a new API.
+
+A list of topics, groups or transactional ids in a request usually contains three names:
 - `open`: This resource exists. Some users have permissions only for resources whose names begin with `open`.
 - `secret`: This resource exists. Only users with permissions for all resources may see it.
 - `missing`: This resource does not exist. A user that may not see `secret` must not be able to distinguish `secret`
   from `missing`.
 
-The requests change as little as possible, so that all comparisons can use the same topics and groups.
+The requests change as little data in the broker as possible, so that all comparisons can use the same topics and
+groups.
 """
 
 from __future__ import annotations
