@@ -11,10 +11,10 @@ The mirror remembers *runs* of copied records. In a run, the offset grows by one
 the source and at the target (see `translation`). For a committed offset in a run, the mirror computes the
 offset at the target.
 
-If the mirror does not remember the record at a committed offset, it counts records. For example, it remembers
-that source offset 500 corresponds to target offset 300. A group has committed offset 560 at the source. The
-source has 40 records at the offsets 500 to 559. At the target, the mirror skips 40 records from offset 300 on.
-The group continues at the next record.
+The mirror can forget runs. For a committed offset in the gap between two runs, it counts records. For example,
+it remembers that source offset 500 corresponds to target offset 300. A group has committed offset 560 at the
+source. The source has 40 records at the offsets 500 to 559. At the target, the mirror skips 40 records from
+offset 300 on. The group continues at the next record.
 """
 
 from __future__ import annotations

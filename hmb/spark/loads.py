@@ -216,8 +216,8 @@ def _plan(
     A run is a range of offsets in each partition. Its fields `rows` and `files` are 0 until `_write` has
     written the run. The run is None if all records are loaded.
 
-    The ranges of a run together contain about `most` offsets. They can contain a few more, because each
-    partition with unread offsets gets at least one offset.
+    The ranges of a run together contain at most `most` offsets, or a few more, because each partition with unread
+    offsets gets at least one offset.
 
     `target` contains the end offset (exclusive) of the load in each partition. For the first run, pass None:
     the load ends at the current end of each partition. For later runs, pass the end offsets that the first call

@@ -178,9 +178,10 @@ class ProducerState:
         return len(self._producers)
 
     def check(self, batch: RecordBatch) -> BatchMetadata | None:
-        """Return None if the log may append the batch. If the log already contains it, return its metadata.
+        """Return None if the log may append the batch, or the metadata of the batch's copy in the log.
 
-        Raises KafkaError for a wrong epoch, sequence number or transactional bit.
+        The method finds a copy only among the producer's last five batches. Raises KafkaError for a wrong epoch,
+        sequence number or transactional bit.
         """
         producer_id, epoch = batch.producer_id, batch.producer_epoch
         producer = self._producers.get(producer_id)

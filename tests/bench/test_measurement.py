@@ -1,4 +1,4 @@
-"""Tests of benchmark commands. A command measures each compared system in every round, and prints tables."""
+"""Tests of benchmark commands. A command measures all systems in each round, stores the samples, and prints tables."""
 
 from __future__ import annotations
 

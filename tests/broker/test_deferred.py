@@ -160,10 +160,11 @@ def test_pipelined_produces_share_a_sync_and_a_system_call(
 def test_a_ready_response_waits_only_if_the_next_request_is_a_produce(
     monkeypatch: pytest.MonkeyPatch, api_key: ApiKey, sends: int
 ) -> None:
-    """A ready response to a Produce request waits for the next Produce request, but a Fetch response does not wait.
+    """A ready response may wait while the broker handles the next Produce request, but not the next Fetch request.
 
     A later Fetch request can wait for new records. An earlier response that is ready must not wait for these records.
-    A Produce request does not wait for records, so the broker sends the responses to three Produce requests together.
+    A Produce request does not wait for records, so the broker sends the responses to three Produce requests together if
+    the requests arrive together.
     """
 
     class Ready:

@@ -114,7 +114,7 @@ def test_a_stale_leader_epoch_is_reported_without_records(ask: Asker, session: i
 
 
 def test_a_partition_with_returned_records_comes_after_the_other_partitions(ask: Asker, session: int) -> None:
-    """If a response contains records of a partition, the next response begins with the session's other partitions.
+    """If a response contains records of a partition, the broker reads the other partitions first for the next response.
 
     Otherwise, one partition with many records could fill every response, and the client would get no other records.
     """

@@ -74,7 +74,7 @@ def run(text: str, kafka: Path) -> Iterator[Step]:
 
 
 def _run(session: CommandSession, command: str) -> str:
-    """Run a command of the page. Run the command again if its Spark job fails because the machine is busy.
+    """Run a command of the page, at most TRIES times. Repeat it only if a Spark job fails on a busy machine.
 
     On a busy machine, a Python worker can start too late for Spark, and the job then fails. The next run of the job
     continues from the job's checkpoint, so the output does not change.

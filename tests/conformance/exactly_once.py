@@ -4,8 +4,9 @@
     python -m tests.conformance.exactly_once --records 1000000 --against kafka43 --seed 7
     python -m tests.conformance.exactly_once --records 100000 --transactions
 
-The class `Unreliable` simulates the network. It cuts connections, loses responses, and delays or repeats requests.
-Through this network, HMB's producer writes the numbers 0, 1, 2, ... to each of several partitions.
+The class `Unreliable` simulates the network. It cuts connections, loses responses, repeats Produce requests, and delays
+requests and responses. Through this network, HMB's producer writes the numbers 0, 1, 2, ... to each of several
+partitions.
 
 After all writes, librdkafka reads each partition's log directly from the broker. The log must contain every number that
 the producer wrote, once and in order. Each record must have the offset that its acknowledgment contained. HMB's

@@ -8,9 +8,9 @@ copies FOLDER, and appends `other_suites/NAME.py` to the copy's `tests/conftest.
 `other_suites/NAME.py` replace the fixtures that start Kafka in a container. The suite runs in a virtual environment of
 its own, in which the released package of the other project is installed.
 
-`other_suites/NAME.txt` lists the tests that are expected to fail, with their reasons. For example, the line `tests/a*`
-matches every test whose name begins with `tests/a`. If a test fails that the list does not contain, the command exits
-with code 1.
+`other_suites/NAME.txt` lists the tests that are expected to fail, with their reasons. A name in the list that ends with
+`*` matches every test whose name begins with the text before the `*`. If another test fails, the command exits with
+code 1.
 """
 
 from __future__ import annotations

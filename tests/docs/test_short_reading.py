@@ -49,7 +49,7 @@ def test_readme_repeats_the_short_reading() -> None:
 
 
 def test_the_files_that_come_next_exist() -> None:
-    """The docstring of `hmb` lists fifteen files, and then names nine more files. These nine files exist.
+    """After the short reading, the docstring of `hmb` names nine more files. These nine files exist.
 
     For example, the docstring names `schema.py` in a sentence that begins with "Under `protocol/`". So the file
     `hmb/protocol/schema.py` must exist.

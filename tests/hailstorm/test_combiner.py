@@ -149,8 +149,8 @@ def test_an_idempotent_sink_can_follow_another_path() -> None:
 def test_check_compares_the_runs_with_and_without_a_combiner() -> None:
     """`check` reports a bolt whose state depends on whether the topology uses a combiner.
 
-    For three equal words, the bolt `count` sends the counts 1, 2 and 3. With a combiner, it sends only the count 3. The
-    next bolt adds up the counts that it receives, so its sum is 6 or 3.
+    For three equal words in a batch, the bolt `count` sends the counts 1, 2 and 3. With a combiner, it sends only the
+    count 3. The next bolt adds up the counts that it receives, so its sum is 6 or 3.
     """
     logs = topologies.word_logs(3, with_gaps=False)
     assert check(topologies.trending(combine=True), logs) == []

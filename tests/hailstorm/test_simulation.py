@@ -140,7 +140,7 @@ def test_hole_c_spouts_that_resume_before_the_split_spoil_a_snapshot(plant: Call
 
 
 def test_hole_d_outputs_computed_from_both_states_reach_the_next_snapshot(plant: Callable[..., None]) -> None:
-    """In the Hailstorm paper, a tuple after a snapshot can wrongly change an output that belongs to the snapshot.
+    """The Hailstorm paper has a faulty rule: during a snapshot, a bolt also uses later tuples for all its outputs.
 
     For example, a bolt has counted 3 tuples of the snapshot and 2 later tuples. For the third tuple of the snapshot,
     the bolt must send the count 3. By the paper's rule it sends 5, and the next bolt saves 5 in the snapshot.
@@ -184,10 +184,10 @@ def test_defect_the_boundary_tuple_enters_the_snapshot(plant: Callable[..., None
 
 
 def test_defect_combined_tuples_take_the_offset_after_their_batch(plant: Callable[..., None]) -> None:
-    """The simulation finds a defect: the combiner merges a batch into one tuple, but its offset is too high by 1.
+    """The simulation finds a defect: the combiner assigns merged tuples an offset that is too high by 1.
 
-    For example, the tuples of a batch have the offsets 7 to 10. The merged tuple must have the last of these offsets,
-    10, but it has the offset 11. A snapshot of the offsets 0 to 10 then lacks the merged tuple.
+    For example, the tuples of a batch have the offsets 7 to 10. The merged tuples must have the last of these offsets,
+    10, but they have the offset 11. A snapshot of the offsets 0 to 10 then lacks the merged tuples.
     """
     combine = emitter.combine
 

@@ -53,7 +53,8 @@ def test_the_log_of_an_old_leader_counts_only_after_its_first_fetch() -> None:
     """A new leader computes the high watermark only from the logs of replicas that have fetched from it.
 
     The old leader A and the follower C contain the records "one" and "two", at the offsets 0 and 1. The new leader B
-    writes the record "three" at offset 1. Neither A nor C has this record, so B must not acknowledge it yet.
+    writes the record "three" at offset 1. All three logs now have two records, but neither A nor C has "three". So B
+    must not acknowledge this record yet.
     """
     simulated = partition("all")
     simulated.produce("one")

@@ -83,8 +83,8 @@ def two_spaces(words: str) -> Iterator[str]:
 def citations(words: str) -> Iterator[str]:
     """Find citations of the thesis in a wrong form.
 
-    A correct citation contains the number and the title of the chapter: `(thesis, chapter 9, "Prototype")`. The
-    documentation turns only citations in this form into links.
+    A correct citation contains the number and the title of the chapter: `(thesis, chapter 9, "Prototype")`. This
+    function checks only the number.
     """
     for found in THESIS.finditer(words):
         if not CITED.match(words, found.start()):

@@ -140,7 +140,7 @@ def test_a_page_that_is_open_for_a_day_does_not_grow() -> None:
 
 
 def pause_until_changes_are_applied(tab: ChromiumTab, current: ChangingState) -> None:
-    """Pause the page until more than 400 changes have arrived, and then end the pause.
+    """Pause the page until more than 450 changes have arrived, and then end the pause.
 
     During a pause, new changes wait in a queue of at most 400 changes. If one more change arrives, the page removes the
     oldest change from the queue and applies it.

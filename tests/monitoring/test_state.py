@@ -95,10 +95,11 @@ def test_a_cache_keeps_a_partition_until_its_offsets_change(monkeypatch: pytest.
 
 @pytest.mark.parametrize("fresh", [3600.0, 0.0])
 def test_a_cache_keeps_the_timestamps_of_lagging_groups(monkeypatch: pytest.MonkeyPatch, fresh: float) -> None:
-    """The broker reads the timestamp of a group's first unread batch only once, and keeps it in the cache.
+    """The cache keeps the timestamp of a group's first unread batch for `fresh` seconds.
 
-    The cache keeps a timestamp for `fresh` seconds. The test computes the broker's state twice. If `fresh` is 3600, the
-    broker reads the timestamp only for the first state. If `fresh` is 0, the broker reads it for both states.
+    The test computes the broker's state twice. In between, new records arrive, but the first unread batch stays the
+    same. If `fresh` is 3600, the broker reads the timestamp only for the first state. If `fresh` is 0, the broker reads
+    it for both states.
     """
     monkeypatch.setattr(state_cache, "FRESH_TIMESTAMPS", fresh)
     read: list[int] = []

@@ -20,10 +20,10 @@ sends fetched batches to the client unchecked. In each response, a running broke
 batch, so the offset of a later batch can be wrong. When the broker starts again, it usually corrects the wrong offset.
 
 Sometimes a broker does not notice a wrong offset when it starts. The broker looks for changes by another process only
-if a log file's modification time differs from the time that the broker saved when it stopped. For example, a bit is
-flipped at 10:00. The broker appends to the same file at 10:01 and stops normally, so it saves the time 10:01. At the
-next start, the file still has this time, so the broker does not notice the flipped bit. Kafka's broker never notices a
-wrong offset.
+if a log file's size or modification time differs from the value that the broker saved when it stopped. For example, a
+bit is flipped at 10:00. The broker appends to the same file at 10:01 and stops normally, so it saves the time 10:01. At
+the next start, the file still has this time, so the broker does not notice the flipped bit. Kafka's broker never
+notices a wrong offset.
 
 `python -m tests.reliability.damage --cases 5000 --seed 7` runs many cases. `--case 33` runs one case and prints the
 broker's log. test_damage.py runs some cases.

@@ -74,7 +74,7 @@ MEMORY = "/dev/shm" if Path("/dev/shm").is_dir() else None
 
 
 class Broken(AssertionError):
-    """An error that means: the broker has broken one of the rules in the docstring of the module `disk_errors`."""
+    """Raised if the broker has broken one of the rules in the docstring of the module `disk_errors`."""
 
 
 @dataclass

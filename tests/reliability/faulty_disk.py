@@ -5,9 +5,9 @@ directory, the replaced functions work as usual. In this directory, `FaultyDisk`
 simulates a power failure:
 
 - `FaultyDisk` counts the calls that can fail with a given error, for example "disk full", and makes some of them fail.
-- When a file is synced, `FaultyDisk` stores the content of the file. This ends when a sync of the file fails, because
-  the kernel may then have discarded bytes that a later sync cannot write. If the file is synced again after the failed
-  sync, `FaultyDisk` only adds the file to the list `synced_again`.
+- At each successful sync, `FaultyDisk` stores the content of the file. After a failed sync, the kernel may have
+  discarded bytes that a later sync cannot write. If the file is synced again, `FaultyDisk` therefore does not store
+  the content, and only adds the file to the list `synced_again`.
 - The method `power_cut` writes a copy of the directory as a power failure would leave it. Each file in the copy has the
   content of its last successful sync.
 

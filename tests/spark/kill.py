@@ -249,8 +249,8 @@ class Experiment:
     def _progress(self) -> list[int]:
         """Return one value for each job. The value of a job increases when the job makes progress.
 
-        For a streaming query, the value is the id of the newest batch that the query has committed. For the batch
-        query, the value is the time, in ns, at which the driver last stored the query's result.
+        For a streaming query, the value is the number of the newest batch that the query has committed. For the
+        batch query, the value is the time, in ns, at which the driver last stored the query's result.
         """
         view = self.directory / VIEW
         view_time = view.stat().st_mtime_ns if view.exists() else -1

@@ -18,9 +18,9 @@ computes the totals of all orders again and again. The batch query stores these 
 the *batch view*. The second is the streaming query `speed`, which copies each new order to the topic `speed`, at least
 once.
 
-To compute its result, the job `lambda` reads the totals in the batch view. It adds newer orders to these totals: the
-orders in the topic `speed` at or after the end offsets of the view. If the topic `speed` contains several copies of an
-order, the job counts only one copy.
+To compute its result, the job `lambda` reads the totals in the batch view. It adds the newer orders in the topic
+`speed` to these totals. An order is newer if its offset in the topic `orders` is at or above the view's end offset for
+its partition. If the topic `speed` contains several copies of an order, the job counts only one copy.
 
 The driver runs the streaming queries one after the other, again and again, each with Trigger.AvailableNow.
 """
@@ -125,7 +125,7 @@ class Jobs:
         return [(city, count, amount, partition, ends[partition]) for city, partition, count, amount, _last in view]
 
     def _store_view(self) -> None:
-        """Compute the batch view again, and replace the file with the old view.
+        """Compute the batch view again, and store it in place of the old view.
 
         The method writes a temporary file and then renames it. A rename is atomic, so after a kill at any moment, the
         file contains the complete old view or the complete new view.

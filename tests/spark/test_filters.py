@@ -155,9 +155,9 @@ def test_spark_passes_its_filters(spark: SparkSession, servers: str, topic: str)
 @pytest.mark.external
 @pytest.mark.timeout(300)
 def test_why_the_option_is_off_by_default(spark: SparkSession, servers: str, topic: str) -> None:
-    """With the option `pushFilters`, the second query of a DataFrame returns too few records.
+    """With the option `pushFilters`, a query returns too few records if the DataFrame's first query had a filter.
 
-    Spark 4.3.0 wrongly uses the offsets of the first query for the second query too, so the option is off by default.
+    Spark 4.3.0 wrongly uses the offsets of the first query for all later queries too, so the option is off by default.
     If this test fails with a newer Spark, update the docstring of the module `hmb.spark.filters`.
     """
     fill(servers, topic, list(range(100)))

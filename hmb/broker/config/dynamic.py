@@ -10,8 +10,8 @@ comes first in this list (KIP-226):
 Some defaults of HMB differ from Kafka's defaults. For example, `max.connections` is 4,096 in HMB, and has no
 limit in Kafka.
 
-Tools compare a setting's value with Kafka's default, so DescribeConfigs always returns Kafka's default. If HMB
-has another default, DescribeConfigs returns HMB's default as if the administrator had set it in
+Tools compare a setting's value with Kafka's default, so DescribeConfigs always returns Kafka's default as the
+default. If HMB has another default, DescribeConfigs returns HMB's default as if the administrator had set it in
 `server.properties`. For `max.connections`, Kafka's default is 2,147,483,647, and HMB's is 4,096.
 
 The file `configs.json` contains the values of settings that clients have set (store.py). Clients can alter only the

@@ -128,7 +128,7 @@ def check_honoured(properties: Mapping[str, str], listeners: set[str]) -> None:
 
 
 def _is_of_mechanism(name: str) -> bool:
-    """Return whether `name` is a setting of one SASL mechanism, for example `plain.sasl.jaas.config`."""
+    """Return whether `name` is a setting with a SASL mechanism's prefix, such as `plain.sasl.jaas.config`."""
     match = MECHANISM_NAME.fullmatch(name)
     if match is None:
         return False

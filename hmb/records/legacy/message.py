@@ -22,7 +22,7 @@ In a v0 wrapper, each inner message contains its offset in the log. To write the
 decompress the set and compress it again.
 
 In a v1 wrapper, the producer gives the inner messages the relative offsets 0, 1, 2 and so on (KIP-31). The
-broker keeps these offsets, so it does not compress the inner messages again.
+broker keeps these offsets, so it need not compress the inner messages again.
 
 For example, a v1 wrapper contains three inner messages with the relative offsets 0, 1 and 2. The wrapper has
 the offset 102, which is the log offset of its last inner message. The log offsets of the three inner messages

@@ -46,7 +46,7 @@ def test_dots_are_the_medians_of_the_cells() -> None:
 
 
 def test_compared_columns_have_a_panel_of_their_ratios() -> None:
-    """A chart has a second panel, which shows the rates of HMB divided by the rates of Kafka.
+    """For a column with `compare=True`, a chart has a second panel with the rates of HMB divided by those of Kafka.
 
     Before a bug was fixed, a chart had only one panel. If one workload was much faster than the others, small
     differences between brokers were not visible.

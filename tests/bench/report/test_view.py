@@ -54,7 +54,8 @@ def test_five_rounds_show_in_which_cells_all_rounds_agree() -> None:
 
     The workloads have records of 100 bytes and of 200 bytes. The other HMB has the name `HMB (before)`. With 100 bytes,
     the rate of `HMB` is greater in all five rounds, so the table lists `100 B`. With 200 bytes, the rate is greater in
-    only two rounds. The table also lists the workloads for which `HMB` was worse in every round.
+    only two rounds, so the table does not list `200 B`. The table also lists the workloads for which `HMB` was worse in
+    every round: with 100 bytes, `HMB` always needs more CPU time for a record.
     """
     samples = []
     for number in range(5):

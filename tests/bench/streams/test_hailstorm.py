@@ -1,4 +1,4 @@
-"""Tests of `hmb bench hailstorm`: it measures how fast a program counts words, and names missing stream processors."""
+"""Tests of `hmb bench hailstorm`: it measures how fast stream processors count words, and names missing ones."""
 
 from __future__ import annotations
 

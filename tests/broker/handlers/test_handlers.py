@@ -98,10 +98,11 @@ def test_illegal_topic_names_are_refused_everywhere(ask: Asker, name: str) -> No
 def test_metadata_refuses_null_names_and_ids_where_they_only_look_possible(ask: Asker, version: int) -> None:
     """In versions 10 and 11, the broker refuses a Metadata request with a null topic name or with a topic id.
 
-    The request format of these versions allows null names and topic ids. Kafka accepts them only in version 12 and
-    later, because a response of an older version cannot contain a null name.
+    The request format of these versions allows null names and topic ids, but Kafka accepts them only in version 12 and
+    later.
 
-    Before a bug was fixed, the broker closed the connection after a request with a null topic name.
+    Before a bug was fixed, the broker closed the connection after a request with a null topic name, because a response
+    cannot contain a null name before version 12.
     """
     by_null = MetadataRequest(topics=[MetadataRequest.MetadataRequestTopic(name=None)])
     by_id = MetadataRequest(topics=[MetadataRequest.MetadataRequestTopic(name="t", topic_id=uuid.UUID(int=1))])

@@ -177,7 +177,7 @@ def test_offsets_are_visible_when_the_transaction_commits(
 
 
 def test_metadata_that_is_too_long_commits_nothing(make_asker: Callable[..., Asker]) -> None:
-    """If a transaction contains only one offset, and the offset's metadata is too long, the broker commits nothing.
+    """If the metadata of each offset in a transaction is too long, the broker commits nothing.
 
     Before a bug was fixed, the broker appended an empty batch, and closed the connection.
     """

@@ -221,7 +221,7 @@ def test_a_fetch_session_shows_no_offset_after_the_right_is_taken_away(broker: h
 
 
 def test_a_forbidden_host_is_forbidden_in_each_form_of_its_address() -> None:
-    """An ACL that denies the IPv4 address 10.0.0.1 also denies ::ffff:10.0.0.1, its IPv6 form."""
+    """An ACL denies each form of an address: a listener on `::` can see 10.0.0.1 in its IPv6 form ::ffff:10.0.0.1."""
     for host, address in (("10.0.0.1", "::ffff:10.0.0.1"), ("2001:DB8:0:0:0:0:0:1", "2001:db8::1")):
         authorizer = Authorizer([], allows_without_acl=False)
         acls = [acl(), acl(host=host, permission=Permission.DENY)]

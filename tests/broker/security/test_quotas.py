@@ -56,7 +56,7 @@ def test_quotas_survive_a_restart(tmp_path: Path) -> None:
 
 
 def test_a_producer_with_a_quota_gets_its_response_after_the_records_are_on_disk() -> None:
-    """A producer with a quota gets its response after the records are on disk.
+    """A producer with a quota gets its response even if the response must wait until the records are on disk.
 
     The broker counts the bytes of the records for the quota before it waits for the disk.
     """

@@ -202,8 +202,9 @@ def test_a_heartbeat_without_a_response_is_sent_again_in_full() -> None:
 def test_a_lost_response_is_requested_again_also_while_it_reconciles() -> None:
     """If the response to a heartbeat is lost, the member's next heartbeat contains all fields.
 
-    The coordinator answers a heartbeat with all fields by sending the member's assignment again. In this test, the
-    response is lost while the member is still changing its partitions to match an earlier assignment.
+    After this heartbeat, the coordinator sends the lost assignment again. It would not do so after a heartbeat without
+    these fields. In this test, the response is lost while the member is still changing its partitions to match an
+    earlier assignment.
     """
     driven = Driven("a", "b")
     driven.join_and_reconcile(0)

@@ -44,8 +44,9 @@ class NumberedLog:
     def __init__(self, fault_of: Callable[[list[int]], Fault], late: Callable[[], bool] = lambda: True) -> None:
         """Create an empty log. The function `fault_of` gets the values of a batch, and returns the fault of the batch.
 
-        A batch with the fault COMES_LATE is delayed. At the start of each later Produce request, the log calls the
-        function `late`. If `late` returns True, the log appends the delayed batch before it handles the request.
+        A batch with the fault COMES_LATE is delayed. Until the log has appended this batch, it calls the function
+        `late` at the start of each Produce request. If `late` returns True, the log appends the delayed batch before it
+        handles the request.
         """
         self._fault_of, self._late = fault_of, late
         self.values: list[int] = []  # the written values, by offset

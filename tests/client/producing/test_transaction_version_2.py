@@ -65,7 +65,7 @@ def test_a_transaction_in_which_nothing_was_sent_costs_nothing(scene: Scene) -> 
 
 @pytest.mark.parametrize("level", [1, 2])
 def test_a_transaction_to_which_no_offsets_are_added_has_no_effect_at_the_coordinator(level: int) -> None:
-    """If a transaction contains no records and no offsets, the producer sends no request for it.
+    """A transaction without records sends no request, even if the program adds an empty dict of offsets.
 
     For example, a program that copies records has no records to send and no offsets to commit after an empty poll.
     """

@@ -110,7 +110,7 @@ def test_indexes(kafka_43: Path, tmp_path: Path, switch: str) -> None:
 def test_transactions(kafka_43: Path, tmp_path: Path) -> None:
     """`hmb dump-log` and DumpLogSegments print the same lines for producer snapshots and transaction indexes.
 
-    The log contains an open transaction. Of another producer, it contains no records, but only a transaction marker.
+    The log contains an open transaction, and a transaction marker of a producer that has written no records.
     """
     log = Log(tmp_path, LogConfig(), clean=True, clock=lambda: 1_000)
     log.append(

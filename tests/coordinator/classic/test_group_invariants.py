@@ -3,7 +3,8 @@
 The clients behave as real consumers do. They send heartbeats, join again after an error, and send SyncGroup after each
 JoinGroup. At random, a client stops sending requests, sends a request twice, or leaves.
 
-The tests check that only a client that has stopped or left receives the error UNKNOWN_MEMBER_ID.
+Only a client that has stopped or left may receive the errors UNKNOWN_MEMBER_ID, ILLEGAL_GENERATION and
+FENCED_INSTANCE_ID.
 """
 
 from __future__ import annotations

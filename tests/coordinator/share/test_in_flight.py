@@ -1,4 +1,4 @@
-"""Tests of the class `InFlightRecords`, which stores the states of the records of a share-partition.
+"""Tests of the class `InFlightRecords`, which stores the states of the records in flight of a share-partition.
 
 The last test compares an `InFlightRecords` object with a simple model. The model stores the state of each record
 separately.

@@ -158,7 +158,7 @@ def test_a_view_of_sessions_shows_the_session_around_a_time_without_merging_the_
 
 
 def test_a_tuple_is_added_to_many_sessions_without_reading_them_all() -> None:
-    """`absorb` adds a tuple to a list of sessions, and reads only a few of the sessions.
+    """`absorb` adds a tuple to a list of sessions in place, and reads only a few of the sessions.
 
     If the method read the whole list for each of the 2000 tuples, it would read about 2,000,000 sessions.
     """

@@ -1,6 +1,7 @@
 """Tests of the fast decoders `plain_keys` and `plain_parts`.
 
-Each fast decoder returns the same result as the slower decoder `raw_records`, or None if it cannot decode the batch.
+The fast decoders return the same keys and the same bytes of records as the slower decoder `raw_records`. For records
+that it cannot decode, a fast decoder returns None.
 """
 
 import pytest

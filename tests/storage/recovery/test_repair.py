@@ -210,8 +210,8 @@ def test_a_lost_end_of_more_offsets_than_a_batch_can_have(open_log: LogMaker) ->
 def test_the_epoch_of_an_empty_batch_is_that_of_its_neighbors(open_log: LogMaker) -> None:
     """If recovery replaces a damaged batch with an empty batch, the empty batch has the leader epoch of its neighbors.
 
-    The leader epoch never decreases from one batch of a log to the next. If the empty batch had a different
-    epoch, a Kafka broker that opens the log later would remove entries from its list of leader epochs.
+    The leader epoch never decreases from one batch of a log to the next. If the empty batch had a different epoch, a
+    Kafka broker that opens the log later would remove entries from its list of leader epochs.
     """
     for number in range(4):
         log = open_log(clean=False)
