@@ -1,13 +1,11 @@
 """The code that all benchmark commands use: it reads options, repeats runs, stores results and prints tables.
 
 A scenario is a function that measures something. The decorator `scenario` turns the function into a command:
-    @scenario("latency", VIEW)
-    @broker_options
-    @click.option("--num-records", type=POSITIVE, default=5_000)
-    def command(measurement: Measurement, bootstrap: str | None, versus: Opponent, num_records: int) -> None:
-        ...
-        for number, broker in measurement.rounds(brokers):
-            measurement.add(number, broker.name, client, parameters, figures)
+    @scenario("latency", VIEW)  # VIEW makes tables.
+    def command(measurement: Measurement) -> None:
+        for number, broker in measurement.rounds([hmb, kafka]):  # Each broker runs once per round.
+            figures = measure(broker)
+            measurement.add(number, broker.name, "client", {"records": 5000}, figures)
 
 Each benchmark command has the options `--repeat`, `--results`, `--publish`, `--kafka-dir` and `--json`.
 

@@ -42,10 +42,10 @@ records. Read the files in the order of the list. Together, they have at most 3,
  8. `broker/network/connection.py` serves a connection: one thread reads requests and sends responses
  9. `broker/dispatch.py` decodes a request, calls the handler of the request's API, and encodes the response
 10. `broker/handlers/produce.py` handles Produce: it appends batches to logs; with acks=all, it responds after the sync
-11. `broker/handlers/fetch.py` handles Fetch: it returns regions of files, and waits for new records
-12. `coordinator/classic/states.py` contains the states of a consumer group, as a table that the coordinator uses
+11. `broker/handlers/fetch.py` handles Fetch: it responds with bytes of log files, and waits for new records
+12. `coordinator/classic/states.py` contains a table: how events change the state of a consumer group
 13. `coordinator/classic/rebalance.py` runs a rebalance: members join, and the group leader assigns partitions
-14. `client/producing/sender.py` contains the threads of a producer: one finds the leaders, the others send batches
+14. `client/producing/sender.py` contains a producer's threads: one finds partition leaders, the others send batches
 15. `client/consuming/fetcher.py` fetches records for a consumer, before the program asks for them
 
 Nine more files belong to the core of HMB. Read them after the short reading.

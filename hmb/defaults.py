@@ -46,7 +46,7 @@ GRACE_PERIOD = 1.0  # how long (s) records flow between two snapshots of a Hails
 BUG = "this is a bug in HMB: report this message and the traceback to HMB's developers"
 LONGEST_WAIT = 60.0  # seconds; a waiting thread checks its condition after this time, even if no thread has woken it
 
-# Kafka numbers the SCRAM mechanisms from 1, in this order (hmb/security/scram.py).
+# The order matters: in Kafka's messages, 1 means SCRAM-SHA-256, and 2 means SCRAM-SHA-512 (hmb/security/scram.py).
 SCRAM_NAMES = ("SCRAM-SHA-256", "SCRAM-SHA-512")
 # The smallest and the largest number of SCRAM iterations that Kafka's brokers accept.
 SCRAM_ITERATIONS = (4096, 16384)

@@ -20,7 +20,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple, Protocol
 
-# A follower is in the ISR if it had all the leader's records after a fetch at most MAX_LAG steps ago.
+# A follower that has fetched all missing records stays in the ISR for the next MAX_LAG steps.
 MAX_LAG = 6
 ACTIONS = ("produce",) * 4 + ("fetch",) * 6 + ("crash", "restart")
 
@@ -79,8 +79,8 @@ class ReplicatedPartition:
         self.live, self.isr = set(self.replicas), list(self.replicas)
         self.leader: str | None = self.replicas[0]
         self.epoch, self.high_watermark = 0, 0
-        # The leader stores the number of records in each replica's log. A new leader does not know the followers' logs,
-        # so it stores 0 for each follower. Each fetch updates the follower's number.
+        # The leader remembers how many records each replica has. A new leader does not know the followers' logs, so it
+        # begins with 0 for each follower. Each fetch updates the follower's number.
         self._known_ends = dict.fromkeys(self.replicas, 0)
         self._waiting: list[tuple[int, str]] = []  # the offset and value of each record that is not acknowledged yet
         self._note("start")

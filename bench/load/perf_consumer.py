@@ -1,4 +1,4 @@
-"""HMB's performance consumer: it reads a topic as fast as it can, and prints the same line as Kafka's tool.
+"""Reads a topic with HMB's consumer and prints the speed in the format of kafka-consumer-perf-test.sh.
 
 For example, the following command reads 1,000,000 records of the topic `t` as Arrow batches and prints its speed:
     python -m hmb.bench.load.perf_consumer --bootstrap-server HOST:PORT --topic t --num-records 1000000 --mode arrow

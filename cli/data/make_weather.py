@@ -4,8 +4,8 @@ To make `weather.jsonl`, run these two commands:
     pip download --no-deps vega_datasets==0.9.0
     python cli/data/make_weather.py vega_datasets-0.9.0-py3-none-any.whl > cli/data/weather.jsonl
 
-`make_weather.py` keeps the units of the weather files. The name of each numeric field ends with the unit, for
-example `precipitation_mm`.
+`make_weather.py` does not convert units. In `weather.jsonl`, the name of each numeric field ends with the
+field's unit, for example `precipitation_mm` (millimetres).
 
 The weather files contain local times without a time zone. The program treats all local times as Pacific Standard Time,
 also in summer. With daylight saving time, one hour in autumn would occur twice. With standard time, no hour occurs

@@ -37,7 +37,7 @@ NOT_LINKED = (nodes.literal, nodes.literal_block, nodes.reference, nodes.title, 
 
 
 class CitationLinks(SphinxTransform):
-    """Makes a link from each citation in the text of a page."""
+    """Turns each citation in a page's text into a link to the cited source."""
 
     default_priority = 700  # This transform runs after the docstrings of autodoc have become text of the page.
 

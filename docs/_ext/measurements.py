@@ -58,8 +58,8 @@ class Results(SphinxDirective, ABC):
     required_arguments = 1
 
     def run(self) -> list[nodes.Node]:
-        # Each build of the documentation must show the newest results. If a page depends on a folder, Sphinx builds the
-        # page in every build, even if nothing has changed.
+        # RESULTS is a folder. If a page depends on a folder, Sphinx rebuilds the page in every build. The page
+        # therefore always shows the newest results.
         self.env.note_dependency(str(RESULTS))
         path = self._path(self.arguments[0])
         if path is None:

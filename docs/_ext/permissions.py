@@ -1,6 +1,6 @@
 """The directive `permissions` shows a table of the permissions that a client needs for each API.
 
-The table contains all permission rules from the broker's code, so the directive needs no argument:
+The directive needs no argument, because its table contains all permission rules from the broker's code:
     ```{permissions}
     ```
 """

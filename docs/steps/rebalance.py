@@ -66,7 +66,7 @@ def draw(title: str, rows: dict[str, Row]) -> Drawing:
 
 
 class ClassicRun:
-    """A group with the classic protocol, its three members, and the steps that were already drawn."""
+    """Simulates a classic group with three members, and stores a drawing of each step."""
 
     def __init__(self) -> None:
         self.group = ClassicGroup("kitchen", GroupSettings(6_000, 1_800_000, initial_delay=0, max_size=10), lambda: 0)

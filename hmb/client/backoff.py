@@ -39,7 +39,7 @@ def jittered(pause: float) -> float:
 
 
 class Backoff:
-    """Computes the time of the next attempt of one request. The times are in seconds."""
+    """Computes when a client may repeat a request. `retry_at` is a point in time (seconds), not a pause."""
 
     def __init__(self, first: float) -> None:
         self._first = first

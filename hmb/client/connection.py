@@ -11,8 +11,8 @@ sides support (KIP-35):
                  <-----  Produce 3 to 12, Fetch 4 to 16, ...
     Fetch v16    ----->
 
-Brokers before Kafka 0.10 do not know ApiVersions and close the connection. The client then sends ListGroups. If
-the broker answers, the client uses the versions of Kafka 0.9, and if not, the versions of Kafka 0.8.2.
+A broker before Kafka 0.10 does not know ApiVersions, and closes the connection. The client then sends
+ListGroups. Kafka 0.9 answers and Kafka 0.8.2 does not, so the client knows which request versions to use.
 
 A broker can close the connection after an ApiVersions request for two reasons: the broker is older than Kafka
 0.10, or it is shutting down. Only an old broker needs the request versions of Kafka 0.9 or 0.8.2, in which
@@ -334,11 +334,11 @@ class Connection:
             self._versions = VERSIONS_OF_08
 
     def _request_versions(self) -> None:
-        """Send an ApiVersions request, and store the versions in the response.
+        """Ask the broker which request versions it supports (ApiVersions), and store these versions.
 
-        The first request has a version that contains the name and the version of this library (KIP-511). A broker
-        before Kafka 2.4 answers this request with UNSUPPORTED_VERSION. The method then sends version 0 of the request,
-        which each broker since Kafka 0.10 supports.
+        The first ApiVersions request contains the name and the version of this library (KIP-511). A broker before
+        Kafka 2.4 answers it with UNSUPPORTED_VERSION. The method then sends version 0 of ApiVersions, which each
+        broker since Kafka 0.10 supports.
         """
         self._write(self._protocol.request(SOFTWARE, FIRST_VERSION_OF_NAMES))
         response: ApiVersionsResponse = self._read()

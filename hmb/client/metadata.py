@@ -10,9 +10,9 @@ topics that it needs. The response contains the addresses of all brokers and the
 The addresses in a Metadata response are the brokers' *advertised listeners*. The client uses these addresses for all
 further requests.
 
-A `Cluster` stores the last metadata of each topic. The metadata of a topic becomes outdated after `metadata_max_age`
-seconds, or when the client calls `forget`. If a client needs the metadata of an outdated topic, the `Cluster` requests
-the metadata of all outdated topics in one request.
+A `Cluster` stores the last metadata of each topic. The metadata of a topic becomes outdated after
+`metadata_max_age` seconds, or when the client calls `forget`. If a client needs outdated metadata, the
+`Cluster` sends one request for all topics whose metadata is outdated.
 
 Brokers learn about a new leader at different times. So a broker may send metadata that is older than the
 metadata that the client has stored. Each new leader of a partition gets a higher number, the *leader epoch*. If

@@ -4,8 +4,8 @@ A heap contains the time at which the timer wakes each group. A heartbeat moves 
 time, but does not change the heap. At the old deadline, the timer wakes the group, and the group passes its
 new deadline to the timer.
 
-Heartbeats therefore do not wake the timer thread. Even after 1,000 heartbeats in one session timeout, the timer
-wakes the group only about once.
+Heartbeats do not wake the timer thread. Even for a group with 1,000 heartbeats in one session timeout, the
+timer calls the method `wake` only about once.
 
 For example, a group has only one member, which has a session timeout of 45 s and sends a heartbeat every 3 s.
 When the timer wakes the group, the last heartbeat was at most 3 s ago. The session therefore has 42 to 45 s

@@ -59,8 +59,9 @@ from hmb.hailstorm.topology import Processor, Processors, Topology
 
 SECONDS_PER_STEP = 0.01
 GRACE_PERIOD = 0.3  # seconds; 30 steps of the simulation
-# The negotiator waits at most this time (simulated seconds) for the processors in one phase. With more than FEW_RECORDS
-# records, a slow bolt needs longer, so the limit grows in proportion to their number. For 120 records, it is 60 s.
+# With at most FEW_RECORDS records, the negotiator waits up to 30 simulated seconds for the processors in each phase.
+# With more records, slow bolts take longer. The limit then grows in proportion to the number of records: for 120
+# records, it is 60 s.
 PATIENCE = 30.0
 FEW_RECORDS = 60
 MAX_STEPS = 200_000
@@ -128,8 +129,8 @@ class Simulation:
     """One run of a topology over the given records.
 
     `records` maps each topic to a list of its partitions, and each partition is a list of records. In each
-    step, a crash happens with the probability `crash_rate`. It hits a processor or the negotiator. A run
-    has at most `crashes` crashes.
+    step, a processor or the negotiator crashes with the probability `crash_rate`. After `crashes` crashes, the
+    simulation causes no more.
     """
 
     negotiator_class: type[Negotiator] = Negotiator

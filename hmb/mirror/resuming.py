@@ -42,9 +42,8 @@ class MirroredPartition:
     - `end` is the last stable offset of the source partition. The mirror copies only records below this offset.
     - `has_markers` is true if the mirror writes in transactions. Each transaction then adds a marker to the copy.
     - `lost` is the number of offsets that the source deleted before the mirror had copied them.
-    - `foreign` is 0, unless the mirror finds a record of another program in the copy. `foreign` then counts the
-      offsets from this record to the end of the copy. Only a mirror without transactions looks for this record,
-      when it starts.
+    - `foreign` is normally 0. A mirror without transactions looks for records of other programs in the copy when it
+      starts. If it finds one, `foreign` is the number of offsets from this record to the end of the copy.
     """
 
     source: TopicPartition

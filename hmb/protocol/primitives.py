@@ -379,8 +379,8 @@ def _decode_uuid(buffer: memoryview, position: int) -> tuple[UUID, int]:
     return UUID(bytes=bytes(buffer[position:end])), end  # UUID raises ValueError for fewer than 16 bytes.
 
 
-# The encoded values of these types begin with a length. Older and newer message versions encode this length
-# differently. So each function takes the codec of the length as an argument, and returns the codec of the type.
+# An encoded string begins with its length: an int16 in older message versions, and a varint in newer ones. The length
+# of bytes and records also has two forms. So each function takes a codec for the length.
 SIZED = {"string": string, "bytes": bytestring, "records": records}
 # The encoded values of each of these types always have the same size. For example, an int32 has 4 bytes. So no length
 # comes before the value.

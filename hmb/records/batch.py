@@ -78,7 +78,7 @@ class RecordBatch(NamedTuple):
     producer_epoch: int
     base_sequence: int
     records_count: int
-    view: memoryview  # the bytes of the batch, as far as the buffer contains them
+    view: memoryview  # the bytes of the batch, or only its first bytes if the buffer ends inside the batch
 
     @classmethod
     def parse(cls, buffer: bytes | bytearray | memoryview, position: int = 0) -> Self:

@@ -6,9 +6,9 @@ bit of a byte is set if another byte follows. For example, 200 has the two bytes
 In the 64-bit number -1, all bits are set, so -1 would take ten bytes. The *zigzag* rule therefore stores the
 sign in the lowest bit: 0, -1, 1, -2, 2 become 0, 1, 2, 3, 4.
 
-The varints in records have the same encoding as the varints in requests (`hmb.protocol.primitives`), but speed is more
-important: a record has at least six varints, and a batch has thousands of records. This module is therefore faster: it
-reads only from `bytes`, and stores the encoded bytes of small numbers in a table.
+Varints in records have the same encoding as varints in requests (`hmb.protocol.primitives`). But a batch can
+contain thousands of records, and each record has at least six varints. To be fast, this module reads only from
+`bytes`, and stores the encoded bytes of small numbers in a table.
 """
 
 MAX_SIZE = 10  # bytes of the longest varint (64 bits)

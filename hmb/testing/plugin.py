@@ -116,7 +116,7 @@ def hmb_secure_broker() -> Iterator[Broker]:
     """Return an embedded broker with TLS and the user `alice`, whose password is `alice-secret`.
 
     The dict `hmb_secure_broker.security` contains the settings for a client. HMB's clients take the dict as their
-    argument `security`. Other Kafka clients use single settings, such as `sasl.password`.
+    argument `security`. Other Kafka clients take each setting separately, for example `sasl.password`.
     """
     from hmb.testing.embedded import Broker
 

@@ -1,4 +1,4 @@
-"""The record of requests: the requests that clients have sent to a broker, with the broker's responses.
+"""Records the requests that clients send to a broker, and the broker's responses.
 
 A test of a program that uses Kafka often checks which requests the program has sent. For example: a consumer has sent
 exactly one OffsetCommit, a producer has sent nothing after an error, or a client has repeated a failed request. A

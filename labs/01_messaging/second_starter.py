@@ -16,9 +16,9 @@ class Queue:
         self.jobs.append(job)
 
     def take(self, now):
-        """Return (receipt, job) for the oldest free job, or None if no job is free.
+        """Return (receipt, job) for the oldest job without a worker, or None if no such job exists.
 
-        A receipt identifies one delivery.
+        Each call creates a new receipt.
         """
         return (0, self.jobs.pop(0)) if self.jobs else None
 

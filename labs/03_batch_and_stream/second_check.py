@@ -16,7 +16,7 @@ def sessions_of(times, gap):
 
 
 def compare(answer, times, gap=30):
-    """Add clicks of one user. After each click, check that the list of the user's open sessions is correct."""
+    """Add one user's clicks to a `Sessions` object. After each click, check the list of open sessions."""
     sessions = answer.Sessions(gap)
     for number, time in enumerate(times):
         sessions.add("anna", time)
@@ -36,9 +36,9 @@ def test_in_order(answer):
 
 
 def test_late_clicks(answer):
-    """A late click belongs to a session if its event time is at most `gap` seconds before the session's first click.
+    """A late click belongs to a session that begins at most `gap` seconds after the click's event time.
 
-    It also belongs to a session if its event time is between two clicks of the session.
+    It also belongs to a session that has clicks both before and after the late click's event time.
     """
     compare(answer, [100, 80])
     compare(answer, [100, 70])

@@ -171,11 +171,11 @@ def test_a_restart(answer):
 
 
 def attempt(answer, world, outcomes):
-    """For each outcome (commit or abort) in `outcomes`, run transactions until one ends without a crash.
+    """Run a transaction for each outcome (commit or abort) in `outcomes`.
 
-    After each crash, a new coordinator begins the next transaction. Return a list with a tuple (epoch, added
-    partitions, expected outcome) for each transaction that has begun. If a crash interrupts a transaction that
-    should commit, the expected outcome is None: the transaction may commit or abort.
+    After each crash, a new coordinator begins a new transaction for the same outcome. Return a list of tuples
+    (epoch, added partitions, expected outcome), one for each transaction that has begun. If a crash interrupts a
+    transaction that should commit, the expected outcome is None: the transaction may commit or abort.
     """
     done, coordinator = [], world.coordinator(answer)
     for outcome in outcomes:

@@ -31,7 +31,7 @@ def test_means(answer):
 
 
 def cut(a, b):
-    """Merge two word counts, and keep only the two most frequent words."""
+    """Add each word's counts in `a` and `b`, and keep the two most frequent words."""
     merged = Counter(dict(a)) + Counter(dict(b))
     return tuple(sorted(merged.most_common(2)))
 

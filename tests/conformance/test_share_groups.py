@@ -42,7 +42,7 @@ def tools(broker: peers.Hmb) -> Iterator[ShellTools]:
 
 @pytest.fixture
 def group(tools: ShellTools) -> str:
-    """Return the name of a new share group that begins with the oldest records."""
+    """Return the name of a new share group that starts to read at the oldest record of each partition."""
     name = f"workers-{uuid4()}"
     earliest = "share.auto.offset.reset=earliest,share.record.lock.duration.ms=15000"
     tools("kafka-configs", "--alter", "--entity-type", "groups", "--entity-name", name, "--add-config", earliest)

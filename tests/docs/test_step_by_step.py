@@ -105,7 +105,8 @@ def test_each_process_of_the_book_can_be_read_without_seeing_it(steps: Any, path
         assert 3 <= len(made) <= 12
         alternatives = [step.drawing.alternative for step in made]
         assert all(len(words.split()) >= 10 for words in alternatives)
-        assert len(set(alternatives)) == len(made)  # Two equal drawings would show no change.
+        # Each drawing has a different alternative text, so that people who hear the text notice each change.
+        assert len(set(alternatives)) == len(made)
         assert all(
             step.caption.startswith(("The ", "A ", "Broker ", "Follower ", "Member ", "Members ")) for step in made
         )

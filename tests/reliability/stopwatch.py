@@ -30,7 +30,7 @@ Waits = dict[str, int]  # the id of each thread -> the ns for which the thread h
 
 
 def waits_of(pid: int) -> Waits:
-    """Return the total time for which each thread of a process has waited for a processor since its start."""
+    """Return how many ns each thread of a process has waited for a processor since the thread started."""
     waits = Waits()
     with contextlib.suppress(OSError):  # The process has ended.
         for thread in Path(f"/proc/{pid}/task").iterdir():

@@ -158,8 +158,8 @@ def commit() -> Drawing:
         events.clear()
         log = broker.context.topics.log_of(TopicPartition("__consumer_offsets", 0))
         threads = []
-        # Hold the lock of the log, so that the broker cannot write the commit of the consumer eve. The commits of ada
-        # and bob then wait together in the queue.
+        # The consumers are `eve`, `ada` and `bob`. While this thread holds the lock, the broker cannot write eve's
+        # commit. The other two commits then wait together in the queue.
         with log.lock:
             for count, consumer in enumerate(members.values(), 1):
                 threads.append(threading.Thread(target=consumer.commit, args=({ORDERS: 40 + count},)))

@@ -35,7 +35,8 @@ PURPOSES = {  # the first part of a thread's name -> what the thread does
     "group-timer": "wakes groups",
     "housekeeper": "deletes, syncs, compacts",
 }
-OBJECTS = {  # the beginning of a file's name -> the object that the locks of the file protect
+# Maps the beginning of a source file's path to the object that the code in this file protects with locks.
+OBJECTS = {
     "broker/topics": "topics",
     "storage/log_manager": "list of logs",
     "coordinator/journal": "journal",

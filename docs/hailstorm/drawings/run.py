@@ -22,8 +22,8 @@ class ObservedSimulation(Simulation):
     """A simulation that records the progress of the spouts, the bolts and the snapshots after each step."""
 
     def __init__(self, *arguments: Any, **options: Any) -> None:
-        # Each simulation step appends one number to each of the next three lists. The topic has two partitions, so each
-        # number is the sum of two offsets. Each spout reads one partition.
+        # Each spout reads one of the topic's two partitions. A spout's position is the next offset to read. Each
+        # simulation step appends a sum of two offsets to each of the next three lists.
         self.read: list[int] = []  # the sum of the positions of all spouts
         self.marked: list[int] = []  # the sum of the offsets in the low water mark of the slowest bolt
         self.completed: list[int] = []  # the sum of the offsets in the clock of the newest complete snapshot

@@ -23,7 +23,7 @@ NUMBER = 100  # the number in the drawing of a varint
 
 
 def recorded_batch() -> RecordBatch:
-    """Return a record batch that kafka-python has sent. The Produce request is stored in `tests/golden`."""
+    """Return the record batch in a Produce request of kafka-python. `tests/golden` contains the request."""
     request = GOLDEN.read_text().partition("== request: bytes\n")[2].partition("== request: message")[0]
     frame = bytes.fromhex("".join(ROW_OF_BYTES.findall(request)))
     _, message = ServerConnection().receive(memoryview(frame)[4:])

@@ -55,7 +55,7 @@ def write(log: Log, segments: tuple[list[tuple[str, str | None]], ...]) -> None:
 def round_of_cleaner() -> Drawing:
     """Draw a log before and after a compaction: its clean part, its dirty part and its active segment."""
     with small_log(CONFIG) as log:
-        # The first compaction changes only EARLIER, because LATER[0] is still the last segment.
+        # Compaction never changes the last segment, here LATER[0]. So the first compaction changes only EARLIER.
         write(log, (*EARLIER, LATER[0]))
         first_dirty = compact(log, 0)
         write(log, LATER[1:])

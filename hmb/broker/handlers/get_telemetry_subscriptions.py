@@ -28,7 +28,7 @@ from hmb.protocol.messages.get_telemetry_subscriptions import (
 )
 from hmb.records import Codec
 
-ACCEPTED = [Codec.ZSTD, Codec.LZ4, Codec.GZIP, Codec.SNAPPY]  # a client uses the first codec that it has
+ACCEPTED = [Codec.ZSTD, Codec.LZ4, Codec.GZIP, Codec.SNAPPY]  # A client uses the first codec that it supports.
 
 
 def handle(request: GetTelemetrySubscriptionsRequest, context: RequestContext) -> GetTelemetrySubscriptionsResponse:

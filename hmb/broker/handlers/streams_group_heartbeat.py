@@ -32,7 +32,7 @@ from hmb.protocol.messages.create_topics import CreateTopicsRequest
 from hmb.protocol.messages.streams_group_heartbeat import StreamsGroupHeartbeatRequest, StreamsGroupHeartbeatResponse
 
 NewTopic = CreateTopicsRequest.CreatableTopic
-MAX_ERRORS = 3  # the number of topics that an error text names
+MAX_ERRORS = 3  # the maximum number of failed topics that one error message lists
 HARMLESS = (ErrorCode.NONE, ErrorCode.TOPIC_ALREADY_EXISTS)  # Another member's heartbeat may have created the topic.
 
 

@@ -253,7 +253,7 @@ class Topics:
         self._checked_configs(configs)
 
     def alter_configs(self, changes: Sequence[tuple[Topic, Mapping[str, str]]]) -> list[KafkaError | None]:
-        """Replace the settings of several topics together. The logs of these topics use the new settings at once.
+        """Replace all settings of each topic, unless it gets an error. Its logs use the new settings at once.
 
         Return an error or None for each topic: INVALID_CONFIG, UNKNOWN_TOPIC_OR_PARTITION, KAFKA_STORAGE_ERROR.
         """

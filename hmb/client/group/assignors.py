@@ -106,8 +106,8 @@ def assign_sticky(members: Members, counts: Counts) -> Assignment:
         topic: [member.member_id for member in in_order if topic in member.topics]
         for topic in {partition.topic for partition in every}
     }
-    # Only a few members can get the partitions of a topic with few readers. So these partitions come first. The
-    # assignor then restores the balance with the topics that many members read.
+    # The topics that few members read come first, because only these members can get the partitions. The topics that
+    # many members read come last. Their partitions can go to members with few partitions.
     for partition in sorted(every, key=lambda it: len(readers[it.topic])):
         if partition not in owners:
             owners[partition] = min(readers[partition.topic], key=lambda reader: len(kept[reader]))

@@ -1,4 +1,4 @@
-"""The producer: it collects records of many threads, sends them in few requests, and reports the results.
+"""The producer takes records from many threads, sends few requests, and reports each record's result.
 
 The problem: one request for each record would be slow. Each request costs a network round trip, and a few hundred
 microseconds of work in the broker. The producer therefore collects records in batches. One request contains the batches

@@ -69,8 +69,8 @@ class Accumulator:
         self._batches = 0
         self._closed = False
         self._all_sender_queues: list[SenderQueues] = []
-        # Python creates a new method object at each read of `self._seal_batch_of`. All batches share this one object,
-        # so the garbage collector has fewer objects to visit.
+        # Python creates a new method object at each read of `self._seal_batch_of`. All batches share the object in
+        # `_seal_now`, so the garbage collector has fewer objects to visit.
         self._seal_now = self._seal_batch_of
         self.without_leader = self.new_sender_queues()  # the queues of partitions whose leader is not known
         self._queues = PartitionQueues(self.without_leader)

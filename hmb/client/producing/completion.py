@@ -89,14 +89,14 @@ class BatchCompletion:
         return FailedBatch(batch, error, messages, is_from_broker=True)
 
     def deliver(self, batch: ProducerBatch, base_offset: int, log_append_time: int) -> None:
-        """Complete a batch that the broker has written."""
+        """Report to the application that the broker has written a batch."""
         self.last_error = None
         if batch.queue.window == 1 and is_of_current_epoch(batch) and not self._accumulator.batches_after(batch):
             batch.queue.window = self._settings["max_in_flight"]
         self._counters.delivered(batch.records.count)
         batch.deliver(base_offset, log_append_time)
-        # `Producer.flush` waits only for the batches in the queues, and it must also wait for the callbacks of these
-        # batches. So a batch leaves its queue only after its callbacks have returned.
+        # `Producer.flush` must return only after the callbacks of all batches, but it sees only the batches in the
+        # queues. So a batch stays in its queue until its callbacks have returned.
         self._accumulator.done(batch)
 
     def fail(self, batch: ProducerBatch, error: Exception, record_errors: dict[int, str] | None = None) -> None:
@@ -141,8 +141,8 @@ class BatchCompletion:
             self.fail(batch, error)
         elif now >= deadline:
             self.fail(batch, self._timed_out(batch, error))
-            # The delivery timeout of these later batches is also over. If they stayed in the queue, the producer would
-            # still send them. It could then wait for each response until the request timeout ends.
+            # Other batches in the queue can also be older than the delivery timeout. Without this loop, the producer
+            # would still send them. The application might learn about the failure only after another request timeout.
             for late in self._accumulator.sealed_before(now - self._settings["delivery_timeout"], batch.queue):
                 self.fail(late, self._timed_out(late, error))
         else:

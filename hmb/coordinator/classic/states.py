@@ -6,16 +6,15 @@ coordinator then answers all JoinGroup requests, and one member, the leader, rec
 CompletingRebalance, the coordinator collects SyncGroup requests until the leader sends the assignment. The coordinator
 then answers all SyncGroup requests, and the group is Stable.
 
-The coordinator's response to a request depends on the state of the group:
+The next table shows the result of a request in each state of the group:
     state of the group    JoinGroup           SyncGroup                Heartbeat               OffsetCommit
     Empty                 starts a rebalance  UNKNOWN_MEMBER_ID        UNKNOWN_MEMBER_ID       succeeds (**)
     PreparingRebalance    waits               REBALANCE_IN_PROGRESS    REBALANCE_IN_PROGRESS   succeeds
     CompletingRebalance   see (*)             waits for the leader     succeeds                REBALANCE_IN_PROGRESS
-    Stable                see (*)             returns the assignment   succeeds                succeeds
+    Stable                see (*)             gets the assignment      succeeds                succeeds
     Dead                  COORDINATOR_NOT_AVAILABLE for every request
-    (*) A JoinGroup request starts a new rebalance if the member is new or its metadata has changed. In a Stable
-        group, each JoinGroup request of the leader also starts a new rebalance. Otherwise the response contains
-        the current generation.
+    (*) JoinGroup starts a new rebalance in three cases: the member is new, its metadata has changed, or the
+        leader of a Stable group sends the request. Otherwise, the response contains the current generation.
     (**) OffsetCommit succeeds only if the request contains no generation. A client that uses the group only to
         store offsets is not a member, and sends no generation.
 

@@ -66,7 +66,7 @@ def target_of(value: ConsumerGroupTargetAssignmentMemberValue) -> frozenset[Part
 
 
 def with_metadata(member: ConsumerMember, value: ConsumerGroupMemberMetadataValue) -> ConsumerMember:
-    """Return a copy of the member with the subscription from a record."""
+    """Return a copy of the member. The copy's subscription comes from a record."""
     return replace(
         member,
         instance_id=value.instance_id,

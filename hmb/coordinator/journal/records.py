@@ -16,9 +16,9 @@ The journal `__consumer_offsets` contains records of these types:
     5, 7, 8   KIP-848 group member      group, member -> subscription, target assignment, current assignment
     16        regular expression        group, expression -> topics that match
 
-For example, group "readers" commits offset 42 of weather-0. The key has record type 1 and the fields "readers",
-"weather" and 0. The value has version 4 and contains offset 42, the leader epoch, the metadata and the time of the
-commit.
+For example, group "readers" commits offset 42 of weather-0. The coordinator stores the commit as a record. The
+key contains record type 1, "readers", "weather" and 0. The value contains version 4, offset 42, the leader
+epoch, the metadata and the time of the commit.
 
 This module does not declare all record types of `__consumer_offsets`. The packages `share` and `streams` declare the
 records of share groups (KIP-932) and of streams groups (KIP-1071). If a record has an unknown type, `decode_key` raises

@@ -51,11 +51,11 @@ class RecordedSteps:
         resume: Callable[[int], None],
         keys: Keys,
     ) -> None:
-        """Create an object without records. `keys` maps each record type of the group to the class of its keys.
+        """Create an empty object for one group. `keys` maps each record type of the group to a key class.
 
-        When a write has failed, this object restores the group. To do this, it calls two functions:
+        After a failed write, the object restores the group with two functions:
 
-        - `restore` receives all stored records, and restores the group from them.
+        - `restore` receives the group's records from the disk, and restores the group from them.
         - Then `resume` receives the current time in ms, and sets the deadlines of the members.
         """
         self.writes: list[Write] = []

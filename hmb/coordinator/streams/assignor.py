@@ -1,11 +1,11 @@
 """The sticky assignor: it decides which members of a streams group own which tasks.
 
-In a streams group, each task has one *active* owner: the member that processes the task. Other members can keep
-*standby* copies of the task's state. A new owner without a copy must first read the state from a changelog topic, which
-takes long. The assignor therefore follows three rules. Rule 1 is the most important:
+In a streams group, each task has one *active* owner: the member (a thread) that processes the task. Other members can
+keep *standby* copies of the task's state. A new owner without a copy must first read the state from a changelog topic,
+which takes long. The assignor therefore follows three rules. Rule 1 is the most important:
 1. Each task has one active owner, and all members own about the same number of tasks.
 2. Each task stays with its owner. If the owner leaves the group, a member with a standby copy becomes the owner.
-3. The members (threads) of one process together never have two copies of one task, active or standby.
+3. The owner of a task and the members with standby copies each belong to a different process.
 
 The assignor knows the *load* of each process, which is the number of its tasks divided by the number of its members. If
 a task had no owner before, the assignor chooses the process with the smallest load. In this process, the member with

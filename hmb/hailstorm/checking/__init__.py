@@ -75,11 +75,11 @@ __all__ = ["check", "dead_letters", "event_times", "late_records"]
 
 
 def check(checked: Bolt | Topology, samples: Sequence[Any] | Mapping[str, Partitions], seed: int = 0) -> list[str]:
-    """Check a bolt or a topology with sample data. Return the problems, each as a text.
+    """Check a bolt or a topology with sample data, and return the problems as a list of strings.
 
     For a bolt, `samples` is a list of tuples. For a topology, `samples` maps the name of each topic to a list of
-    partitions, and each partition is a list of records: `{topic: [[record]]}`. `seed` determines the random
-    choices.
+    partitions, and each partition is a list of records: `{topic: [[record]]}`. `seed` starts the
+    random generator.
     """
     if isinstance(checked, Topology):
         assert isinstance(samples, Mapping)

@@ -17,9 +17,9 @@ KLL can drop other values than before, so the estimates can change.
 `HyperLogLog` and `CountMin` need a hash that is the same in every process, but Python's `hash` of a string differs from
 process to process. Both sketches therefore encode a value, and compute the BLAKE2b hash of its bytes.
 
-Sources: Flajolet et al., "HyperLogLog" (2007). Ertl, "New cardinality estimation algorithms for HyperLogLog sketches"
-(2017), has the estimator that needs no tables. Cormode and Muthukrishnan, "An improved data stream summary: the
-count-min sketch" (2005). Masson et al., "DDSketch" (2019).
+Sources: Flajolet et al., "HyperLogLog" (2007). Ertl, "New cardinality estimation algorithms for HyperLogLog
+sketches" (2017), contains the algorithm of `HyperLogLog.result`. Cormode and Muthukrishnan, "An improved data
+stream summary: the count-min sketch" (2005). Masson et al., "DDSketch" (2019).
 """
 
 from __future__ import annotations

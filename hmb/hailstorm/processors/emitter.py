@@ -63,10 +63,10 @@ class Emitter:
         offsets: list[int],
         numbers: list[Number] | None = None,
     ) -> None:
-        """Add tuples to the outbox: one `Payloads` object for each instance of the next nodes.
+        """Put one `Payloads` object into the outbox for each instance of each following node.
 
-        - `partition`, `offsets`: the partition of all tuples, and the offset of each tuple's record.
-        - `mark`: one offset for each partition. Later tuples come only from records at or above these offsets.
+        - All `tuples` come from records of `partition`. `offsets` contains the offset of each tuple's record.
+        - `mark` contains one offset for each partition. Later tuples come only from these or greater offsets.
 
         Raises UserCodeError if a grouping function or a combiner raises an exception.
         """

@@ -69,7 +69,8 @@ class SinkSnapshot(NamedTuple):
 
     @classmethod
     def from_value(cls, value: Any) -> SinkSnapshot:
-        written = value[4] if len(value) > 4 else None  # Early development versions did not save the clock `written`.
+        # Early development versions of HMB saved only the first four values. They did not save the field `written`.
+        written = value[4] if len(value) > 4 else None
         return cls(HeldOutputs.from_value(value[:4]), None if written is None else Clock.from_value(written))
 
 

@@ -46,8 +46,8 @@ class SplitState:
     def __init__(self, bolt: Bolt) -> None:
         self.a: Any = bolt.monoid.empty()
         self.b: Any = None
-        # Only `is_frozen` shows that a save is in progress: in a bolt without state, the second state `b` stays None
-        # during a save.
+        # During a save, `b` normally contains a state. In a bolt without state, `b` stays None, so only this flag shows
+        # the save.
         self.is_frozen = False
         self.clock: Clock | None = None
         self.closed = NO_TIME

@@ -86,7 +86,7 @@ class SpoutMachine:
                 self.save = SaveRequest(master.clock, snapshot)
 
     def saved(self, clock: Clock, error: str | None = None) -> None:
-        """Report whether the snapshot at `clock` was saved. If it was not saved, `error` is the error message."""
+        """Write into the spout's report whether the snapshot at `clock` was saved. If not, `error` says why."""
         self.save = None
         if error is None:
             self.report.stored = clock

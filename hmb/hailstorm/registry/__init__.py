@@ -6,8 +6,8 @@ each other through a small shared tree of *nodes*. A node has a path and a value
     master              the master state, written by the negotiator
     living/count-0      the report of the processor count-0, written by this processor
 
-All nodes of the registry are *ephemeral*: a node disappears when the session that created it ends. The
-negotiator then treats the processor of this node as lost.
+All nodes (entries) are *ephemeral*: a node disappears when the session that created it ends. If a processor's
+report disappears, the negotiator treats this processor as lost.
 
 Each session has an owner: a processor or the negotiator. A session ends when the owner closes it, and in two
 other cases:

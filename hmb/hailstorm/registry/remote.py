@@ -61,9 +61,9 @@ class RemoteSession:
         self._ended = threading.Event()
         self._socket.send(["join", name])
         self._timeout = float(self._socket.receive()[1])
-        # The registry sometimes sends nothing for hours, so `_read` waits without a time limit. The method `close` ends
-        # the wait; `_ask` calls it if an answer is late. If the registry's process or machine fails, the operating
-        # system closes the connection.
+        # `_read` waits without a time limit, because the registry sometimes sends nothing for hours. If a request gets
+        # no answer in time, `_ask` calls `close`, which ends the wait. If the registry's process or machine fails, the
+        # operating system closes the connection.
         self._socket.set_timeout(None)
         for target in (self._read, self._beat):
             threading.Thread(target=target, name=f"hailstorm-session-{name}", daemon=True).start()

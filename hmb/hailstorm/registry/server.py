@@ -95,7 +95,8 @@ class RegistryConnection(threading.Thread):
         self._server = server
         self._socket = FrameSocket(client)
         self._session: LocalSession | None = None
-        # If this queue is empty, the second thread waits without a time limit. The method `close` ends the wait.
+        # While this queue is empty, the method `_send_all` waits without a time limit. `close` ends the wait with the
+        # value None.
         self._outgoing: queue.Queue[Any] = queue.Queue(MAX_OUTGOING)
 
     def run(self) -> None:

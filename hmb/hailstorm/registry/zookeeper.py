@@ -124,8 +124,8 @@ class ZooKeeperSession:
         exists = [False]
 
         def changed(value: bytes | None, stat: Any) -> None:
-            # If the node does not exist yet, kazoo calls `changed` at once with the value None. `watch` must not get
-            # this None, because no node was deleted.
+            # kazoo passes the value None to `changed` if the node was deleted, or if it does not exist yet. In the
+            # second case, `changed` does not call `watch`.
             if value is not None or exists[0]:
                 exists[0] = value is not None
                 watch(path, value)

@@ -38,7 +38,9 @@ def end_with_the_parent() -> None:
     """
 
     def wait() -> None:
-        while os.read(0, 4096):  # A thread that reads `sys.stdin` holds a lock that Python needs when the process ends.
+        # The loop does not read from the object `sys.stdin`: a thread that reads from `sys.stdin` holds a lock. Python
+        # needs this lock when the process ends.
+        while os.read(0, 4096):
             pass
         os._exit(ENDED_BY_PARENT)
 

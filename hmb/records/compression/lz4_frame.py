@@ -48,7 +48,7 @@ DEFAULT_LEVEL = 9  # Kafka's default. HMB uses the fast compressor for this leve
 MAX_RATIO = 255  # One byte of a block becomes at most 255 decompressed bytes.
 _FLG_VERSION_1, _FLG_INDEPENDENT, _FLG_BLOCK_CHECKSUM = 0x40, 0x20, 0x10
 _FLG_CONTENT_SIZE, _FLG_DICTIONARY = 0x08, 0x01
-# `compress` writes these header bytes (FLG and BD) into each frame: independent blocks of at most 64 KB.
+# `compress` writes two bytes into each frame header: FLG (independent blocks) and BD (blocks of at most 64 KB).
 _DESCRIPTOR = bytes([_FLG_VERSION_1 | _FLG_INDEPENDENT, 4 << 4])
 _STORED = 0x80000000
 _UINT32 = Struct("<I")

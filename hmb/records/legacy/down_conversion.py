@@ -72,7 +72,7 @@ class _Run(NamedTuple):
 
     position: int
     view: memoryview
-    is_old: bool  # True if the client can decode these messages, so that the broker sends them unchanged
+    is_old: bool  # True for messages in an old format that the client can decode: the broker sends them unchanged
 
 
 class DownConversion:

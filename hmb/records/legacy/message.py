@@ -64,7 +64,7 @@ class _Header(NamedTuple):
     magic: int
     attributes: int
     timestamp: int
-    view: memoryview  # the bytes of the message, as far as the buffer contains them
+    view: memoryview  # the bytes of the message, or only its first bytes if the buffer ends inside the message
 
 
 class Message(_Header):

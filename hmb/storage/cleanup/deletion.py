@@ -45,8 +45,8 @@ def new_start(log: Log, before_offset: int) -> int:
 def delete_records(log: Log, before_offset: int) -> int:
     """Move the log start offset to `before_offset`. If the log start offset is already greater, do not change it.
 
-    Return the new log start offset. Raises the errors of `new_start`. No reader gets records below the log start
-    offset. The segments of these records stay on disk until `expire` deletes them.
+    Return the new log start offset. Raises the same errors as the function `new_start`. No reader gets records below
+    the log start offset. The segments of these records stay on disk until `expire` deletes them.
     """
     with log.lock:  # Without the lock, another thread could clean up or close the log meanwhile.
         if log.refusal is not None:

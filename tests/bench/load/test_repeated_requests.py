@@ -29,9 +29,9 @@ def test_responses_are_counted() -> None:
 
 
 def test_load_waits_for_a_topic_that_does_not_exist_yet() -> None:
-    """Directly after a topic is created, Kafka may answer NOT_LEADER_OR_FOLLOWER.
+    """If the topic does not exist yet, the class `Load` sends the request again until the topic exists.
 
-    The benchmark's load then sends the request again.
+    Kafka may answer NOT_LEADER_OR_FOLLOWER directly after the topic is created. `Load` then also repeats the request.
     """
     with hmb.Broker(config={"auto.create.topics.enable": "false"}) as broker:
         later = threading.Timer(0.1, topics.create, (broker.bootstrap_servers, "t"))

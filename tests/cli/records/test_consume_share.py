@@ -11,7 +11,10 @@ from tests.cli.conftest import Hmb
 
 @pytest.fixture
 def group(servers: str) -> str:
-    """Create the topic "work" with ten records, and a group that begins with the oldest. Return the group's name."""
+    """Create the topic "work" with ten records, and a group that starts to read at the oldest record.
+
+    The fixture returns the name of the group.
+    """
     with hmb.Producer(servers) as producer:
         for number in range(10):
             producer.send("work", b"%d" % number, partition=0)

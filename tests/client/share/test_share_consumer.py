@@ -29,7 +29,7 @@ def broker() -> Iterator[hmb.Broker]:
 
 @pytest.fixture
 def servers(broker: hmb.Broker, request: pytest.FixtureRequest) -> str:
-    """Create the topic "q" with ten records, and a group that begins with the oldest record."""
+    """Create the topic "q" with ten records, and a group that starts to read at the oldest record."""
     with hmb.Admin(broker.bootstrap_servers) as admin:
         if "q" in {topic.name for topic in admin.list_topics()}:
             admin.delete_topics(["q"])

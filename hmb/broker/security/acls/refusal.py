@@ -106,9 +106,9 @@ def _refuse(
     - `source` is the request, or a part of the request. The function copies names and partition indexes from
       `source` into the result.
     - `error` contains the error code and its text.
-    - The function `sets` returns True for each class whose objects get the error code. For example, the error
-      FETCH_SESSION_ID_NOT_FOUND concerns a whole Fetch response. So `sets(FetchResponse)` is True. For the class of
-      a partition, `sets` returns False.
+    - The function `sets` decides by an object's class whether the object gets the error code. For example,
+      FETCH_SESSION_ID_NOT_FOUND concerns a whole Fetch response. So `sets(FetchResponse)` is True, and `sets`
+      returns False for the class of a partition.
     """
     fields = fields_of(kind, version)
     values: dict[str, Any] = {name: value for name, value in FAILED_VALUES.items() if name in fields}

@@ -62,7 +62,7 @@ def refuse_all(request: Any, context: RequestContext, resource_type: AclResource
 
 
 def _clear_start_offsets(response: Any) -> None:
-    """Set the start offset of refused partitions to -1, as in Kafka's DescribeShareGroupOffsets response."""
+    """Set all start offsets to -1 in an error response to DescribeShareGroupOffsets, as Kafka does."""
     for partition in (each for group in response.groups for topic in group.topics for each in topic.partitions):
         partition.start_offset = -1
 

@@ -1,8 +1,8 @@
 r"""The broker's side of OAUTHBEARER: a state machine that receives one token.
 
-An OAUTHBEARER client sends its token in one message. The byte 1, written `\x01` here, separates the parts of this
-message:
-    n,, \x01 auth=Bearer TOKEN \x01 \x01
+An OAUTHBEARER client sends its token in one message. The byte 1 (`\x01`) ends the header `n,,`, the token and
+the message:
+    n,,\x01auth=Bearer TOKEN\x01\x01
 
 If the token is valid, the broker answers with an empty message. If the token is not valid, the broker answers with a
 short JSON text, and the client acknowledges this text with the byte 1. After this acknowledgement, the broker refuses

@@ -20,8 +20,8 @@ from pathlib import Path
 import jwt
 
 LOGGER = logging.getLogger(__name__)
-TIMEOUT = 10.0  # seconds until the identity provider must have answered
-LARGEST = 1 << 20  # bytes; a key set is much smaller
+TIMEOUT = 10.0  # seconds; the maximum time to connect to the identity provider, or to wait for its next bytes
+LARGEST = 1 << 20  # the maximum number of bytes that the broker reads from the response with the keys
 PAUSE = 30.0  # seconds between two attempts to load an unknown key
 
 

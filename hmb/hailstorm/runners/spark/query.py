@@ -16,9 +16,9 @@ its own state. All tuples with the same key go to the same instance. Each node b
     bolt with a state               groupBy("instance"), and transformWithStateInPandas
     sink                            foreachBatch, which calls the sink's function in Spark's driver
 
-Nodes exchange rows. Each row contains a tuple (`item`), the tuple's record (`topic`, `partition`, `offset`),
-and the nodes that made the tuple (`path`). A node's outputs for one input have indexes that begin at 0. The
-list `number` contains one index for each node in `path`.
+Nodes exchange rows. Each row contains a tuple (`item`), the position of its record (`topic`, `partition`,
+`offset`), and the nodes that made the tuple (`path`). For each of these nodes, `number` contains an index: 0
+for the node's first output from one input, 1 for the second output.
 
 For example, the spout `lines` makes a tuple (index 0) from the record at offset 7. From this tuple, the bolt
 `split` makes several tuples. The fourth of them (index 3) has this row:

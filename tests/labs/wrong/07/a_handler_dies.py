@@ -1,4 +1,4 @@
-"""A wrong answer to lab 7: an exception of `handle` ends the handler thread."""
+"""A wrong answer to lab 7: an exception raised by `handle` ends the handler thread."""
 
 import threading
 import time
