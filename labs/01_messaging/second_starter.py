@@ -18,7 +18,7 @@ class Queue:
     def take(self, now):
         """Return (receipt, job) for the oldest job without a worker, or None if no such job exists.
 
-        Each call creates a new receipt.
+        Each delivery of a job gets a new receipt.
         """
         return (0, self.jobs.pop(0)) if self.jobs else None
 

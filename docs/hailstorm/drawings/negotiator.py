@@ -63,8 +63,8 @@ def machine() -> Drawing:
 def _legend(drawing: Drawing, steps: list[Step]) -> None:
     """Write the legend, a list of the events that change the phase of a topology.
 
-    The first part of the legend names the event of each numbered arrow. The second part lists the events without an
-    arrow, such as the failure of a processor.
+    The first part of the legend names the event of each numbered arrow. The second part lists the events of the
+    steps without an arrow, such as the failure of a processor.
     """
     y = 24.0
     for number, step in enumerate(steps, 1):

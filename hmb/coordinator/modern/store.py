@@ -55,7 +55,7 @@ class RecordedSteps:
 
         After a failed write, the object restores the group with two functions:
 
-        - `restore` receives the group's records from the disk, and restores the group from them.
+        - `restore` receives all stored records of the group, and restores the group from them.
         - Then `resume` receives the current time in ms, and sets the deadlines of the members.
         """
         self.writes: list[Write] = []
