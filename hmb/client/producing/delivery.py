@@ -258,8 +258,8 @@ class Failure(NamedTuple):
     """Records of one `send_many` call that failed together because of one error."""
 
     rows: Sequence[int]  # the indexes of the failed records in the list of values that was passed to `send_many`
-    # One of the indexes in `rows`. If the broker reports records of `rows` as invalid, this is the index of an invalid
-    # record.
+    # One of the indexes in `rows`: the first index that the broker reports as invalid. If it reports none of them, this
+    # is the first index in `rows`.
     failed_row: int
     error: Exception
     caused_elsewhere: bool = False  # whether the invalid record comes from another call of `send_many`
@@ -321,7 +321,7 @@ class Deliveries:
             for first, failure in _failures(piece):
                 before = found.get((piece.result, first))
                 if before is not None:
-                    cause = before if failure.caused_elsewhere else failure
+                    cause = failure if before.caused_elsewhere and not failure.caused_elsewhere else before
                     failure = cause._replace(rows=[*before.rows, *failure.rows])
                 found[piece.result, first] = failure
         return list(found.values())

@@ -161,6 +161,16 @@ def test_failures_of_send_many_name_the_lost_values_and_their_cause() -> None:
     assert (list(last.rows), last.failed_row, last.error) == ([5], 5, REFUSED)
 
 
+@pytest.mark.parametrize(("record_errors", "failed_row"), [({1: "too blue", 3: "no key"}, 1), ({}, 0)])
+def test_two_slices_of_one_batch_name_the_first_failed_row(record_errors: dict[int, str], failed_row: int) -> None:
+    result = BatchResult(P0)
+    deliveries = Deliveries([BatchSlice(result, 0, [0, 1]), BatchSlice(result, 2, [2, 3])])
+    result.complete(0, Outcome(4, error=REFUSED, record_errors=record_errors))
+    (failure,) = deliveries.failures()
+    assert (list(failure.rows), failure.failed_row) == ([0, 1, 2, 3], failed_row)
+    assert ("too blue" in str(failure.error)) == bool(record_errors)
+
+
 def test_the_guilty_record_may_be_in_another_part_of_the_batch() -> None:
     result = BatchResult(P0)
     deliveries = Deliveries([BatchSlice(result, 0, [0, 1]), BatchSlice(result, 2, [2, 3])])
