@@ -20,7 +20,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple, Protocol
 
-# A follower that has fetched all missing records stays in the ISR for the next MAX_LAG steps.
+# A follower leaves the ISR if it last fetched all missing records more than MAX_LAG steps ago.
 MAX_LAG = 6
 ACTIONS = ("produce",) * 4 + ("fetch",) * 6 + ("crash", "restart")
 

@@ -1,4 +1,4 @@
-"""Shows a module's docstring on a page, and converts docstrings for autodoc, a part of Sphinx.
+"""Sphinx uses this module to show the docstrings of HMB's code on the pages of the book.
 
 An author writes these two lines into a page to show the docstring of the module `hmb.storage.segment`:
     ```{essay} hmb.storage.segment
@@ -50,7 +50,7 @@ def part_of(text: str, start_at: str, end_before: str) -> str:
 
 
 def separate_blocks(lines: list[str]) -> list[str]:
-    """Put an empty line between a sentence that ends with a colon and the list, table or drawing after it."""
+    """Return a copy of `lines` with an empty line before each list, table or drawing that follows a colon."""
     separated: list[str] = []
     for line in lines:
         if separated and separated[-1].rstrip().endswith(":") and _begins_block(line):

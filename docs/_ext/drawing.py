@@ -1,12 +1,12 @@
 """Makes drawings from code. The class `Drawing` is an SVG canvas, and the directive `drawing` shows it on a page.
 
-For example, a page shows the drawing that the function `append` returns:
+For example, these lines call the function `append`, and show its drawing with a caption:
     ```{drawing} drawings/log.py:append
     The producer appends a record at the end of the log.
     ```
 
-The argument of `drawing` names a Python file, relative to the page, and a function that returns a `Drawing`. The text
-below the argument is the caption. The function can call HMB's own code, so that the drawing shows what the code does.
+The argument of the directive `drawing` names a Python file (relative to the page) and a function in this file. The
+function returns a `Drawing`, and can run HMB's code to draw the results. The text below the argument is the caption.
 
 A *tone* is the name of a color in a drawing. Each tone has one meaning in the whole book:
     blue      a producer
@@ -279,7 +279,7 @@ def load(path: Path, name: str) -> Callable[[], Any]:
 
 
 class FunctionDirective(SphinxDirective):
-    """A directive that calls a function. Its argument is `file.py:function`, with the path relative to the page."""
+    """A directive that calls the function named in the directive's argument, such as `log.py:append`."""
 
     required_arguments = 1
     has_content = True

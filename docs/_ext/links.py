@@ -14,7 +14,7 @@ The file `links.txt` (beside `conf.py`) contains a date for each link to another
 all these links, and writes the file. The date is the last day on which the linked site answered. If the site has never
 answered, the date is the day on which `make links` first tried to open the link.
 
-If `links.txt` has no line for a link, the table of links shows the day of the build as this link's date.
+For a link without a date in `links.txt`, the table of links shows the day of the build.
 """
 
 from __future__ import annotations
@@ -58,9 +58,9 @@ class ExternalLinks(nodes.General, nodes.Element):
 
 
 class ExternalLinksDirective(SphinxDirective):
-    """The directive `external-links`, which shows all links to other sites.
+    """The directive `external-links`, which shows the book's links to other sites.
 
-    If a page contains this directive, each build reads the page, because other pages may have new links.
+    Each build rereads a page with this directive, even an unchanged page, because other pages may have new links.
     """
 
     def run(self) -> list[nodes.Node]:
@@ -107,7 +107,7 @@ def today() -> str:
 
 
 def show_list(app: Sphinx, document: nodes.document, page: str) -> None:
-    """Replace each placeholder of a page (an `ExternalLinks` node) with the table of links to other sites."""
+    """Replace each `ExternalLinks` object on a page with a table of the book's links to other websites."""
     for place in list(document.findall(ExternalLinks)):
         place.replace_self(_table(app, page))
 

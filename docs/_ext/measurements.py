@@ -1,7 +1,7 @@
-"""Shows the numbers from the result files of benchmarks on a page, as tables and charts.
+"""Shows the results of benchmarks as tables and charts on the pages of the book.
 
-These blocks of a page show two benchmarks as tables, a third one as charts, and results of the bachelor thesis:
-    ```{measured} thesis
+The first two blocks show benchmarks as tables, the third shows charts, and the last shows results of a bachelor thesis:
+    ```{measured} start
     ```
     ```{measured} clients-20261121-215731.json
     ```
@@ -110,7 +110,7 @@ class ThesisFigures(SphinxDirective):
 
 
 def table_node(table: Table) -> nodes.table:
-    """Return a table as a node of a page."""
+    """Return `table` as an object that Sphinx can show on a page."""
     heading, *rows = table.rows
     group = nodes.tgroup(cols=len(heading))
     group += [nodes.colspec(colwidth=1) for _ in heading]

@@ -1,9 +1,9 @@
 """The directive `page-picture` shows a screenshot of the broker's page, which `hmb broker --ui` serves.
 
-For example, the chapter on the log explains how the broker looks up an offset, and shows a screenshot of a look-up:
+For example, these lines show the picture `look-up` with a text alternative (`alt`) and a caption:
     ```{page-picture} look-up
     :alt: Three steps: the search in the segments, the search in the index, and the scan.
-    The look-up of offset 1,203 on the page.
+    The broker's page shows how the broker looks up offset 203.
     ```
 
 The argument of `page-picture` is the name of a picture in `docs/pictures`. Each picture has two files: one with

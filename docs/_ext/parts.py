@@ -1,6 +1,6 @@
 """The directive `part` adds one part of the book to the navigation: the title of the part, and its pages.
 
-The next lines on the book's first page add the title "Labs" and the lab pages to the navigation:
+For example, these lines on the book's first page add the title "Labs" and the lab pages to the navigation:
     ```{part} Labs
     labs/*
     ```

@@ -76,9 +76,9 @@ class Sequence:
         self._open: dict[int, int] = {}  # a waiting participant's number -> the number of the row where the wait began
 
     def message(self, source: str, target: str, text: str, *, tone: Tone = "plain", dashed: bool = False) -> None:
-        """Add a message. The drawing shows it as an arrow from the lane `source` to the lane `target`.
+        """Add a message. The drawing shows it as an arrow from participant `source` to participant `target`.
 
-        If `dashed` is true, the arrow has a dashed line. A response has a dashed arrow.
+        If `dashed` is true, the arrow has a dashed line. The caller sets `dashed` to true for a response.
         """
         self._rows.append(Row(self._numbers[source], self._numbers[target], text, tone, dashed))
 
@@ -91,10 +91,9 @@ class Sequence:
         self._rows.append(Row(number, number, text, tone or self._lanes[number].tone, False))
 
     def begin_wait(self, lane: str) -> None:
-        """Record that the participant named `lane` begins to wait.
+        """Begin the bar that shows how long the participant named `lane` waits.
 
-        In the drawing, a bar shows the wait. The bar begins at the newest message or note. If the participant already
-        waits, do nothing.
+        The bar begins at the newest message or note. If the participant already waits, do nothing.
         """
         self._open.setdefault(self._numbers[lane], len(self._rows) - 1)
 

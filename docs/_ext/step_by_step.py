@@ -16,8 +16,8 @@ browser without JavaScript. In a browser with JavaScript, the script `_static/st
 and adds the buttons "back" and "next". When the steps have the keyboard focus, the left and the right arrow key work
 like these buttons.
 
-The caption of each step is clear without the other captions. Each drawing has a text alternative: a description for
-readers who cannot see the drawing (drawing.py).
+Write each step's caption so that it makes sense without the other captions. Each drawing has a text alternative: a
+description for readers who cannot see the drawing.
 
 All drawings of a process have the same size, so the rest of the page does not move when a reader goes to the next step.
 """

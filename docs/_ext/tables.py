@@ -1,4 +1,4 @@
-"""The base class of directives that show a variable as a table.
+"""`TableDirective` is the base class of directives that show Python variables as tables.
 
 A directive of the class `TableDirective` has one argument of the form `module:variable`: the name of a module,
 a colon, and the name of a variable in this module.
@@ -21,7 +21,7 @@ class TableDirective(SphinxDirective):
     required_arguments = 1
 
     def table(self) -> tuple[Any, str]:
-        """Return the table named in the directive's argument, and the path of the table's module."""
+        """Return the variable in the directive's argument `module:variable`, and the path of the module."""
         module_name, _, name = self.arguments[0].partition(":")
         module = import_module(module_name)
         assert module.__file__ is not None

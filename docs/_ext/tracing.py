@@ -14,9 +14,8 @@ inside `with traced(watched)`, which records the calls. Finally, `add_calls` add
 Each participant of the drawing has a *lane*, a vertical line. A call becomes an arrow from the lane of the calling
 function to the lane of the called function.
 
-The program that makes a drawing imports each function whose calls the drawing shows. If somebody renames one of these
-functions, the import fails, and Sphinx cannot build the page. A drawing therefore never shows a function that no longer
-exists.
+A program imports the functions whose calls it draws. If somebody renames one of these functions, the import fails, and
+Sphinx cannot build the page with the drawing. A drawing therefore never shows a function that no longer exists.
 """
 
 from __future__ import annotations
@@ -42,17 +41,17 @@ PATIENCE = 60.0  # seconds, the maximum time that `wait_for_calls` waits for the
 class Watched(NamedTuple):
     """A function whose calls are recorded, and the way in which a drawing shows these calls.
 
-    In the drawing, each participant (such as a broker or a log) has a vertical line: its lane. A call is an arrow
-    from the caller's lane to the lane of the called function.
+    In the drawing, each participant (such as a broker or a log) has a vertical line. A call is an arrow from the
+    line of the calling participant to the line of the called participant.
 
     - `lane` is the name of the participant to which the function belongs. If `lane` is empty, the drawing does not
       show the call.
     - `text` is the text of the arrow.
-    - `caller` is the name of the participant that makes the call, for example "producer". The drawing uses this
-      field only if no recorded function makes the call.
+    - `caller` is the name of the calling participant, for example "producer". If a recorded function makes the
+      call, the drawing uses the participant of this function instead.
     - `reply` is the text of a second arrow, which shows the return to the caller. If `reply` is empty, the drawing
       has no second arrow.
-    - `waits` is true if a bar on the caller's lane shows the time from the call to the return.
+    - `waits` is true if a bar on the calling participant's line shows the time from the call to the return.
     """
 
     function: Callable[..., Any]
@@ -67,9 +66,9 @@ class Watched(NamedTuple):
 class Event(NamedTuple):
     """The beginning or the end of a recorded call of a function.
 
-    `watched` describes the called function. For example, `watched.text` is a text, or a function that makes a text
-    from the local variables of the call. The fields `lane`, `caller` and `text` of the event always contain the
-    finished texts.
+    `watched` describes the called function. If `watched.text` is a function, it makes the event's `text` from the
+    local variables of the call. Otherwise, the event's `text` equals `watched.text`. The fields `lane` and `caller`
+    follow the same rule.
     """
 
     moment: float  # the time of the event in seconds, as `time.monotonic()` returns it
@@ -83,7 +82,7 @@ class Event(NamedTuple):
 
 @contextmanager
 def traced(watched: Iterable[Watched]) -> Iterator[list[Event]]:
-    """Record calls of `watched` functions by this thread, and by threads that start in the `with` block."""
+    """In a `with` block, collect the calls of `watched` functions by this thread, and by new threads."""
     by_code = {inspect.unwrap(each.function).__code__: each for each in watched}
     events: list[Event] = []
 
@@ -125,16 +124,16 @@ def wait_for_calls(events: Sequence[Event], function: Callable[..., Any], count:
 
 
 def add_calls(sequence: sequences.Sequence, events: Sequence[Event]) -> None:
-    """Add an arrow for each recorded call, from the lane of the caller to the lane of the called function.
+    """Draw each recorded call as an arrow from the calling participant to the called participant.
 
-    A lane is the vertical line of a participant, for example of a broker. If the caller and the called function
-    have the same lane, the drawing shows the text of the call on this lane, without an arrow.
+    Each recorded function belongs to a participant, for example to a broker. If a participant calls its own
+    function, the drawing shows the text of the call without an arrow.
 
-    The lane of the caller is the first of these lanes that exists:
+    The calling participant is the first of these participants that exists:
 
-    1. the lane of the recorded function that makes the call
-    2. the lane named `event.caller`, for example "producer"
-    3. the home lane of the thread: the lane of the thread's first recorded function
+    1. the participant of the recorded function that makes the call
+    2. the participant named `event.caller`, for example "producer"
+    3. the participant of the first recorded function that the thread has called
     """
     threads: dict[str, _Thread] = {}
     for event in events:
@@ -153,10 +152,10 @@ def add_calls(sequence: sequences.Sequence, events: Sequence[Event]) -> None:
 
 
 class _Thread(NamedTuple):
-    """One thread of a recorded program, with the participants whose functions it is executing.
+    """A thread, and the recorded functions that the thread is executing.
 
-    Each recorded function belongs to a participant of the drawing. For example, if a function of "broker" has
-    called a function of "log", the list `lanes` is ["broker", "log"].
+    Each recorded function belongs to a participant of the drawing, and `lanes` lists the participants. For
+    example, if a function of "broker" has called a function of "log", the list `lanes` is ["broker", "log"].
 
     `home` is the participant of the thread's first recorded function.
     """

@@ -1,4 +1,4 @@
-"""Write the mean temperature of each city and week to a table of an SQLite file, exactly once."""
+"""Write weekly mean temperatures of cities to an SQLite table: crashes neither lose nor repeat a mean."""
 
 from temperatures import mean_of_weeks, temperature
 

@@ -15,10 +15,10 @@ MEAN = Mean()
 
 
 def counted_mean(item: Any, states: Any) -> list[tuple[str, tuple[int, float]]]:
-    """Return the city of the tuple `item`, the number of the city's temperatures so far, and their mean.
+    """Return the city of the tuple `item`, and the count and the mean of this city's temperatures so far.
 
-    Each new temperature of a city increases this number. The bolt `warmest` receives the results, and uses
-    the number as a version: for each city, it keeps the mean with the greatest number.
+    The count grows with each new temperature. For each city, the bolt `warmest` therefore keeps only the
+    mean with the highest count: the newest mean.
     """
     state = states[item[0]]
     _, count = state
@@ -26,7 +26,7 @@ def counted_mean(item: Any, states: Any) -> list[tuple[str, tuple[int, float]]]:
 
 
 def two_warmest(item: Any, newest: Any) -> list[list[tuple[str, float]]]:
-    """Return the two cities with the highest mean. `newest` maps each city to (number of temperatures, mean)."""
+    """Return the two warmest cities. `newest` maps each city to its newest (number of temperatures, mean)."""
     means = [(city, mean) for city, (_, mean) in newest.items()]
     return [heapq.nlargest(2, means, key=lambda pair: pair[1])]
 

@@ -2,7 +2,7 @@
 
 Usage: python job.py MASTER SERVERS DIRECTORY
 
-Each run of this program begins after the last record of its previous run.
+Each run of this program reads only the records that earlier runs have not read.
 """
 
 import sys

@@ -50,7 +50,7 @@ class State(NamedTuple):
 
 
 def steps() -> list[Step]:
-    """Return the steps of one compaction, and the result of a later compaction."""
+    """Return the steps of a first compaction, and a single step for a second compaction."""
     with small_log(CONFIG) as log:
         for batches in SEGMENTS:
             write_segment(log, batches)
@@ -219,7 +219,7 @@ def draw(state: State) -> Drawing:
 
 
 def draw_record(drawing: Drawing, record: Record, y: float, tone: Tone, *, is_dropped: bool) -> None:
-    """Draw one record above its offset, in the column of this offset. A tombstone has the value null."""
+    """Draw a record: a box with its key and value (null for a tombstone), and its offset below the box."""
     x = LEFT + CELL * record.offset
     value = "null" if record.value is None else record.value.decode()
     drawing.box(x, y, CELL - 4, 50, key_of(record), value, tone=tone, dashed=is_dropped)

@@ -134,7 +134,7 @@ class ClassicRun:
             self.answered[name] = f"Heartbeat: {error.code.name}"
 
     def settle(self) -> None:
-        """Pass the responses of the group to its members. Pretend that the group's records are on disk."""
+        """Pass the group's responses to its members. The group's writes succeed at once, without a disk."""
         self.group.tick(0)
         while self.group.writes or self.group.responses:
             responses, writes = self.group.responses.copy(), self.group.writes.copy()

@@ -21,9 +21,9 @@ WIDTH, HEIGHT, LEFT, CELL, ROW = 480, 350, 124, 88, 62
 
 
 class Act(NamedTuple):
-    """A call of a method of the simulation, with a caption for its drawing.
+    """A method call that changes the simulation, and the caption of the drawing that follows the call.
 
-    A call without a caption has no drawing of its own. The drawing of the next call shows the effects of both calls.
+    If the caption is empty, no drawing follows. The effects of the call then appear in the next drawing.
     """
 
     method: str

@@ -94,9 +94,9 @@ def test_wait(answer):
 
 
 def test_all_waiting_threads(answer):
-    """One call of `publish` wakes each waiting subscriber.
+    """After one call of `publish`, one waiting thread of each subscriber gets the message.
 
-    Several threads can call `wait` for one subscriber. If a thread wakes and finds no message, it waits again.
+    Several threads can call `wait` for one subscriber. The threads that get no message keep waiting.
     """
     topic, found = answer.Topic(), []
     for name in ("a", "b"):

@@ -23,5 +23,5 @@ class Queue:
         return (0, self.jobs.pop(0)) if self.jobs else None
 
     def done(self, receipt):
-        """Remove the job of this receipt. Return False if the job has a newer receipt, or if it was already removed."""
+        """Remove the receipt's job if the job has no newer receipt. Return whether a job was removed."""
         return True

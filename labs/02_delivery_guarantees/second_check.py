@@ -86,8 +86,8 @@ class Link:
 def test_sending(answer, rng):
     """`send_window` calls `send` with the oldest messages that are not acknowledged yet.
 
-    Each call of `send` gets a batch of `window` messages. If fewer messages are left, the batch contains all of
-    them.
+    Each call gets a batch whose length is the number `window`. If fewer messages are left, the batch contains all
+    of them.
     """
     for window in (1, 3, 5):
         link, known = Link(rng, 0), 0

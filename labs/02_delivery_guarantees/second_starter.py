@@ -1,4 +1,4 @@
-"""The beginning of your answer to the second exercise of lab 2: several messages at a time.
+"""The beginning of your answer to the second exercise of lab 2: sending several messages at a time.
 
 Complete `second.py`, and check it with `hmb lab check 2 --second`.
 """

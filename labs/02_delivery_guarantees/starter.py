@@ -32,10 +32,10 @@ class Receiver:
 
 
 def consume(records, store, order):
-    """Process the records from `store.position` on, and commit the new position.
+    """Process the records, beginning at index `store.position`. Commit a new position for each record.
 
-    `order` says when to commit: "before" the record is processed, "after" the record is processed, or "together".
-    With "together", the processing and the commit are one step.
+    With `order="before"`, commit before you process the record. With `order="after"`, process before you commit.
+    With `order="together"`, do both in one step.
     """
     for record in records:
         store.process(record)

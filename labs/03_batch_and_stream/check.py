@@ -38,7 +38,7 @@ def test_batch(answer, rng):
 
 
 def test_speed(answer, rng):
-    """A `SpeedView` counts clicks at and above offset `begin`."""
+    """A `SpeedView` counts the clicks whose offset is `begin` or greater."""
     for length in (1, 2, 10, 20):
         log, begin = random_log(rng, length), rng.randrange(length)
         view = answer.SpeedView(begin)
@@ -71,9 +71,9 @@ def test_forgetting(answer, rng):
 def test_copies(answer, rng):
     """A `SpeedView` counts each click only once, even if the click arrives several times.
 
-    It does not count clicks at offsets below `begin`, because the batch view contains them. The test adds the
-    clicks from `begin` on, in the order of their offsets. Then it adds one more click, which can be any click of
-    the log.
+    It ignores clicks at offsets below `begin`, because the batch view contains them. The test calls `add` for each
+    click whose offset is `begin` or greater, in the order of the offsets. It then calls `add` once more, for a
+    random click of the log.
     """
     for number in range(50):
         log = random_log(rng, 2 + number // 8)

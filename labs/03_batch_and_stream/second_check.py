@@ -36,9 +36,9 @@ def test_in_order(answer):
 
 
 def test_late_clicks(answer):
-    """A late click belongs to a session that begins at most `gap` seconds after the click's event time.
+    """A late click belongs to a session if the session begins at most `gap` seconds after the click.
 
-    It also belongs to a session that has clicks both before and after the late click's event time.
+    It also belongs to a session if the session has clicks before and after the late click's event time.
     """
     compare(answer, [100, 80])
     compare(answer, [100, 70])
@@ -72,7 +72,7 @@ def test_users(answer, rng):
 def test_closing(answer, rng):
     """`close` removes all final sessions, and returns them. All other sessions stay open.
 
-    A session is final if no click with a time of `watermark` or later can belong to it.
+    A session is final if it can get no more clicks: each future click has the time `watermark` or later.
     """
     for times, watermark, count in (([100], 130, 0), ([100], 131, 1), ([100, 120, 200], 151, 1), ([100], 90, 0)):
         sessions = answer.Sessions(30)

@@ -18,9 +18,9 @@ class Sessions:
         return []
 
     def close(self, watermark):
-        """Remove the final sessions of all users, and return them.
+        """Remove all sessions that can get no more clicks, and return them.
 
-        After this call, the time of each new click is `watermark` or later. A session is final if none of these clicks
-        can belong to it. The result is a sorted list of tuples (first time, last time, number of clicks, user).
+        After this call, the time of each new click is `watermark` or later. The result contains the sessions of all
+        users: a sorted list of tuples (first time, last time, number of clicks, user).
         """
         return []

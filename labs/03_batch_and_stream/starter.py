@@ -18,7 +18,7 @@ def batch_view(log, end):
 
 
 class SpeedView:
-    """A counter for clicks at and above the end offset of the newest batch view."""
+    """A counter for all clicks that the newest batch view does not count."""
 
     def __init__(self, begin):
         self.counts = {}

@@ -12,9 +12,9 @@ class TimeIndex:
         self.entries = []
 
     def add(self, offset, timestamp):
-        """Index the next record: after every `interval` records, add one entry.
+        """Append one entry to the index after every `interval` records.
 
-        The log calls this method for each record.
+        The log calls this method for each record. If `interval` is 10, every tenth call appends an entry.
         """
 
     def find(self, records, time):

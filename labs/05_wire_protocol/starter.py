@@ -11,8 +11,8 @@ from hmb.records import crc32c
 def varint(number):
     """Encode `number` as a varint.
 
-    First, zigzag maps 0, -1, 1 to 0, 1, 2. Each byte then gets 7 bits of the mapped number, the lowest bits
-    first.
+    First, zigzag maps 0, -1, 1 to 0, 1, 2. Each byte then gets 7 bits of the result, the lowest bits first. The
+    highest bit of a byte shows whether another byte follows.
     """
     return b""
 

@@ -135,7 +135,7 @@ def test_the_end(answer, files):
 
 
 def test_wrong_entries(answer, files, rng):
-    """`wrong_entries` returns a list with the number of each entry whose offset or position is wrong."""
+    """`wrong_entries` returns all numbers `i` for which `entries[i]` has a wrong offset or position."""
     found = answer.wrong_entries(files.log, files.entries)
     assert list(found) == [], f"all entries are right; wrong_entries returns {found!r}"
     number = len(files.entries) - 1

@@ -20,5 +20,5 @@ def find_batch(log, position, offset):
 
 
 def wrong_entries(log, entries):
-    """Return the list of all numbers `i` for which `entries[i]` is wrong: it matches no complete batch in `log`."""
+    """Return a list of all numbers `i` for which no complete batch in `log` matches `entries[i]`."""
     return []

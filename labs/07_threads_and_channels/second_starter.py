@@ -1,4 +1,4 @@
-"""The beginning of your answer to the second exercise of lab 7: a channel that knows the connection of each request.
+"""The beginning of your answer to the second exercise of lab 7: a channel for the requests of many connections.
 
 Complete `second.py`, and check it with `hmb lab check 7 --second`.
 """
@@ -30,7 +30,7 @@ class Requests:
             return self.requests.pop(0)
 
     def done(self, connection):
-        """Record that this connection no longer has a request in progress.
+        """Mark the request that `take` returned for this connection as handled.
 
-        `take` returns the connection's next request only after this call.
+        Only after this call can `take` return the connection's next request.
         """

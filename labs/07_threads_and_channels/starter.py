@@ -30,7 +30,7 @@ class Channel:
 def run_stage(requests, handle, handlers, capacity):
     """Call `handle` for each request, and return the responses in the order of the requests.
 
-    A channel with room for `capacity` requests passes the requests to the threads that call `handle`. The number
-    of these threads is `handlers`.
+    The number `handlers` says how many threads call `handle`. These threads take the requests from a channel. The
+    channel has room for `capacity` requests.
     """
     return [handle(request) for request in requests]

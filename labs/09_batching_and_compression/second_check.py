@@ -58,9 +58,9 @@ def test_mixed(answer, rng):
 
 
 def test_batches(answer, rng):
-    """`count_batches` fills one batch at a time for each partition.
+    """`count_batches` forms the batches of each partition separately.
 
-    It begins a new batch when the next record does not fit.
+    A partition's batch ends when the partition's next record does not fit into this batch.
     """
     for sizes, places, expected in (
         ([], [], 0),

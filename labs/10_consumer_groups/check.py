@@ -92,8 +92,8 @@ def test_sticky_is_complete(answer, rng):
 def most_kept(previous, partitions, consumers):
     """Return the largest number of partitions that can keep their owner.
 
-    `previous` is the assignment before the rebalance. The new assignment must be even: if three consumers share
-    7 partitions, they get 2, 2 and 3 of them.
+    `previous` is the assignment before the rebalance. The rebalance must divide the partitions evenly: if three
+    consumers share 7 partitions, they get 2, 2 and 3 of them.
     """
     each, rest = divmod(partitions, len(consumers))
     sizes = [len(previous.get(name, [])) for name in consumers]

@@ -53,9 +53,9 @@ def test_one_owner(answer, rng):
 
 
 def test_nothing_stops(answer, rng):
-    """`next_round` lets a consumer keep a partition if the consumer also owns this partition in `target`.
+    """`next_round` lets a consumer keep each partition that it has in both `owned` and `target`.
 
-    The consumer gives up all its other partitions in this round.
+    The consumer gives up each partition that it has only in the present assignment `owned`.
     """
     for owned, target, found, case in calls(answer, rng):
         for name, numbers in target.items():

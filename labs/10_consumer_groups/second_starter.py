@@ -10,9 +10,9 @@ def next_round(owned, target):
 
 
 def rounds(owned, target):
-    """Return a list of assignments: one after each round of a cooperative rebalance.
+    """Return a list with the assignment after each round of a cooperative rebalance.
 
-    `owned` is the assignment before round 1. The list is empty if `owned` equals `target`. Otherwise, the last
-    item is `target`.
+    The rebalance begins with the assignment `owned`, and ends with `target`. If `owned` equals `target`, no round
+    is necessary, and the list is empty.
     """
     return [target]

@@ -32,8 +32,8 @@ def test_high_watermark(answer, rng):
 def test_in_sync(answer, rng):
     """`in_sync` returns the leader and all followers that are in sync.
 
-    For example, `caught_up_at["B"] == 7` means that follower B had all records of the leader at step 7, but not
-    later. B is in sync if `now - 7` is at most `max_lag`.
+    For example, `caught_up_at["B"]` is 7 if follower B last had all of the leader's records at step 7. At step
+    `now`, B is in sync if `now - 7` is at most `max_lag`.
     """
     compare(answer, "in_sync", ("AB", "A", {"A": 9, "B": 9}, 9, 3), ["A", "B"])
     compare(answer, "in_sync", ("AB", "A", {"A": 9, "B": 6}, 9, 3), ["A", "B"])

@@ -65,8 +65,8 @@ def logs(rng):
     yield [0, 0, 1, 2, 3], [0, 0, 4]
     yield [], [0]
     for _ in range(300):
-        # Both logs begin with the epochs in `common`. For each newer epoch, `is_mine` selects the only log that can
-        # contain its records: `mine` if the value is True, `theirs` if it is False.
+        # Both logs begin with the epochs in `common`. Each of the next five epochs can occur in only one log: in `mine`
+        # if its value in `is_mine` is True, and otherwise in `theirs`.
         common = random_epochs(rng, rng.randrange(8), 3)
         last = common[-1] if common else 0
         is_mine = [rng.random() < 0.5 for _ in range(5)]

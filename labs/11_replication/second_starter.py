@@ -30,7 +30,6 @@ def truncation_point(starts, log_end, ask):
     The list `starts` contains a pair (epoch, offset of its first record) for each epoch of the follower's log.
     The number `log_end` is the offset after the last record of this log.
 
-    The function `ask(epoch)` returns the result of `end_of_epoch` for the leader's log: a pair, or None. In the
-    pair `(2, 7)`, the number 7 is the offset after the leader's last record of epoch 2.
+    The function `ask(epoch)` returns the result of `end_of_epoch` for the leader's log.
     """
     return log_end

@@ -112,9 +112,9 @@ def test_the_clean_part(answer, rng):
 
 
 def test_many_rounds(answer, rng):
-    """`clean` also works with a map that has room for only two keys.
+    """The test calls `clean` with a map for two keys until the checkpoint reaches the log's end.
 
-    After enough calls, the log contains only the last record of each key.
+    The log then contains only the last record of each key.
     """
     for number in range(40):
         log, checkpoint, rounds = random_log(rng, 2 + number // 3), 0, 0

@@ -24,9 +24,9 @@ def dirtiest(logs, min_ratio):
 def clean(records, checkpoint, map_size):
     """Return the records that one round of cleaning keeps, and the checkpoint for the next round.
 
-    Read records from offset `checkpoint` on. Store the greatest offset of each key in a map, and stop before the
-    map has more than `map_size` keys. Then remove each record whose key has a greater offset in the map, including
-    records at offsets below `checkpoint`.
+    Read records from offset `checkpoint` on. Store each key's greatest offset in a map, and stop before the map
+    has more than `map_size` keys. Then go through the whole log, and remove each record at a lower offset than
+    the map contains for its key.
     """
     latest = {key: offset for offset, key, _ in records}
     return [record for record in records if latest[record[1]] == record[0]], len(records)

@@ -22,7 +22,7 @@ def appended(answer, partition, *batches):
 
 
 def refused(answer, kind, before, batch):
-    """Check that `append` refuses `batch` after the batches in `before`.
+    """Check that `append` accepts all batches in `before`, but then refuses `batch`.
 
     For `batch`, `append` must raise an exception of class `kind`, and must not change the end offset.
     """

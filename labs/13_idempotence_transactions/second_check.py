@@ -171,11 +171,11 @@ def test_a_restart(answer):
 
 
 def attempt(answer, world, outcomes):
-    """Run a transaction for each outcome (commit or abort) in `outcomes`.
+    """Run a transaction for each outcome ("commit" or "abort") in `outcomes`.
 
-    After each crash, a new coordinator begins a new transaction for the same outcome. Return a list of tuples
-    (epoch, added partitions, expected outcome), one for each transaction that has begun. If a crash interrupts a
-    transaction that should commit, the expected outcome is None: the transaction may commit or abort.
+    After a crash, create a new coordinator, and try again with a new transaction. Return a list with a tuple
+    (epoch, added partitions, expected outcome) for each transaction that has begun. If a crash interrupts a
+    transaction that should commit, the expected outcome is None, because both outcomes are correct.
     """
     done, coordinator = [], world.coordinator(answer)
     for outcome in outcomes:

@@ -38,7 +38,7 @@ class Partition:
 def read_committed(log):
     outcomes = {}  # for each offset of a transaction's record: "commit", "abort", or None while the transaction is open
     # The next loop reads the log backwards, so it reads a transaction's marker ("commit" or "abort") before the
-    # records. For each producer id, `ends` contains the marker with the smallest offset that the loop has read so far.
+    # transaction's records. `ends` maps each producer id to the marker that the loop has read last for this producer.
     ends = {}
     for offset in range(len(log) - 1, -1, -1):
         kind, producer_id = log[offset]

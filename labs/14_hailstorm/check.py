@@ -9,7 +9,7 @@ WORDS = ["hail", "rain", "snow"]
 
 
 def test_counts(answer, rng):
-    """`merge_counts` adds each word's counts from two dictionaries, and does not change these dictionaries."""
+    """`merge_counts` returns each word's total count in two dictionaries, and changes neither dictionary."""
     cases = [({}, {}), ({"hail": 1}, {}), ({"hail": 1}, {"hail": 2}), ({"hail": 1}, {"rain": 2})]
     cases += [tuple(dict(Counter(rng.choices(WORDS, k=rng.randrange(6)))) for _ in range(2)) for _ in range(30)]
     for a, b in cases:
@@ -74,8 +74,8 @@ def streams(rng, number):
 def arrivals(rng, words, begin):
     """Return the tuples (partition, offset, word) of two partitions in a random order of arrival.
 
-    Within each partition, the tuples keep the order of their offsets. `words` contains a list of all words of each
-    partition, and `begin` contains the first offset to return for each partition.
+    Within each partition, the tuples keep the order of their offsets. For example, `words[0]` is the list of all
+    words of partition 0, and the tuples of this partition begin at offset `begin[0]`.
     """
     order = [partition for partition in range(2) for _ in words[partition][begin[partition] :]]
     rng.shuffle(order)

@@ -33,7 +33,7 @@ MONOIDS = {
 
 
 def compare(answer, name, values, size):
-    """Push values into a window. After each value, check that the result of the window is correct."""
+    """Push each value. Check that `result` then merges the last `size` values with the operation `name`."""
     empty, merge, _ = MONOIDS[name]
     window = answer.SlidingWindow(empty, merge, size)
     for number, value in enumerate(values):
@@ -45,7 +45,7 @@ def compare(answer, name, values, size):
 
 
 def test_an_empty_window(answer):
-    """The result of a window without values is `empty`. The result of a window of size 1 is the newest value."""
+    """`result` returns the argument `empty` before the first push, and the newest value if `size` is 1."""
     for name, (empty, merge, _) in MONOIDS.items():
         found = answer.SlidingWindow(empty, merge, 3).result()
         assert found == empty, f"{name}, a window without values: result() is {found!r} (right: {empty!r})"

@@ -15,7 +15,7 @@ def merge_means(a, b):
 
 
 def broken_law(empty, merge, states):
-    """Return the first law that `merge` breaks: "identity", "associativity", "commutativity" or None."""
+    """Return the first of "identity", "associativity" and "commutativity" that `merge` breaks, or None."""
     return
 
 

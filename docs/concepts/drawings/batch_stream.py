@@ -8,7 +8,7 @@ COUNTED, END = 6, 10  # the batch layer has counted the records at offsets below
 
 
 def lambda_architecture() -> Drawing:
-    """Draw a log. The batch layer has counted the older records, and the speed layer counts the newer records."""
+    """Draw how a batch layer reads the older records of a log, and a speed layer reads the newer records."""
     drawing = Drawing(
         640,
         300,

@@ -43,8 +43,8 @@ def load_steps(name: str) -> Any:
 def recorded_run() -> Any:
     """Return a simulation that can draw the messages between the members of a group and the coordinator.
 
-    The simulation, a `ClassicRun`, draws nothing until the caller sets its field `sequence` to an empty diagram.
-    It then adds each new message to this diagram.
+    Set the field `sequence` of the simulation to an empty diagram. The simulation then adds each new message to
+    this diagram. Without a diagram, it draws nothing.
     """
     run_class: Any = load_steps("ClassicRun")
 
@@ -114,7 +114,7 @@ def classic() -> Drawing:
 
 
 def modern() -> Drawing:
-    """Draw the heartbeats of a rebalance in the newer group protocol (KIP-848): a third member joins a group of two."""
+    """Draw the messages of a rebalance in KIP-848's protocol, when a third member joins a group of two."""
     run_class: Any = load_steps("ModernRun")
     run = run_class()
     for name in ("ada", "bob", "ada", "ada", "bob"):
@@ -158,8 +158,8 @@ def commit() -> Drawing:
         events.clear()
         log = broker.context.topics.log_of(TopicPartition("__consumer_offsets", 0))
         threads = []
-        # The consumers are `eve`, `ada` and `bob`. While this thread holds the lock, the broker cannot write eve's
-        # commit. The other two commits then wait together in the queue.
+        # First, `eve` commits. While this thread holds the lock, the broker cannot write eve's commit. The later
+        # commits of `ada` and `bob` therefore wait together for the next write.
         with log.lock:
             for count, consumer in enumerate(members.values(), 1):
                 threads.append(threading.Thread(target=consumer.commit, args=({ORDERS: 40 + count},)))

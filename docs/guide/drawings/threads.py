@@ -35,7 +35,7 @@ PURPOSES = {  # the first part of a thread's name -> what the thread does
     "group-timer": "wakes groups",
     "housekeeper": "deletes, syncs, compacts",
 }
-# Maps the beginning of a source file's path to the object that the code in this file protects with locks.
+# Each key is the beginning of a source file's path. Its value is the object that the locks in that source file protect.
 OBJECTS = {
     "broker/topics": "topics",
     "storage/log_manager": "list of logs",

@@ -52,7 +52,7 @@ WATCHED = [
 def transaction() -> Drawing:
     """Draw the requests and the writes of a transaction with two partitions.
 
-    The function runs a broker and records its calls. The drawing shows the recorded calls.
+    The function runs a transaction on a real broker, and draws some of the broker's function calls.
     """
     with traced(WATCHED) as events, BrokerServer(config=SETTINGS) as broker:
         servers = broker.bootstrap_servers

@@ -22,8 +22,8 @@ class ObservedSimulation(Simulation):
     """A simulation that records the progress of the spouts, the bolts and the snapshots after each step."""
 
     def __init__(self, *arguments: Any, **options: Any) -> None:
-        # Each spout reads one of the topic's two partitions. A spout's position is the next offset to read. Each
-        # simulation step appends a sum of two offsets to each of the next three lists.
+        # Two spouts read one partition each. A spout's position is the next offset to read. Each simulation step
+        # appends a number to `read`, `marked` and `completed`: an offset of partition 0 plus an offset of partition 1.
         self.read: list[int] = []  # the sum of the positions of all spouts
         self.marked: list[int] = []  # the sum of the offsets in the low water mark of the slowest bolt
         self.completed: list[int] = []  # the sum of the offsets in the clock of the newest complete snapshot

@@ -25,7 +25,7 @@ def tone_of(node: Declaration) -> Tone:
 
 
 def trending() -> Drawing:
-    """Draw the processors of the example `trending`: a column for each node, and an arrow for each channel."""
+    """Draw the example `trending`: its processors as boxes, and the channels between them as arrows."""
     processors = Processors(topology, {TOPIC: range(2)})
     nodes = topology.in_order()
     most = max(len(processors.targets(node)) for node in nodes)

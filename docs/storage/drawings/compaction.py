@@ -25,8 +25,8 @@ from hmb.storage.segment import Segment
 from hmb.storage.time_index import TimestampOffset
 
 CONFIG = LogConfig(cleanup_policy="compact", min_cleanable_dirty_ratio=0.0)
-# EARLIER contains segments 1 and 2 of a log, and LATER contains segments 3 to 5. A segment is a list of records: pairs
-# (key, value). Compaction never changes the last segment. The first compaction runs while segment 3 is the last, and
+# EARLIER contains segments 1 and 2 of a log, and LATER contains segments 3 to 5. A segment is a list of pairs (key,
+# value). Compaction never changes the last segment. The first compaction runs before segments 4 and 5 exist, so it
 # changes segments 1 and 2. The drawing shows the second compaction, of segments 1 to 4.
 EARLIER = ([("a", "1"), ("f", "1"), ("c", "1")], [("a", "2"), ("d", "1"), ("b", "2")])
 LATER = ([("c", "2"), ("a", "3"), ("e", "1")], [("d", None), ("b", "3"), ("e", "2")], [("a", "4")])

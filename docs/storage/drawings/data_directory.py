@@ -1,4 +1,4 @@
-"""The drawing of the chapter on the data directory: the files that a real broker has left in its data directory."""
+"""Draws the files that a real broker has written to its data directory."""
 
 from __future__ import annotations
 
@@ -49,10 +49,10 @@ class Entry(NamedTuple):
 
 
 def listed() -> list[Entry]:
-    """Run a broker, stop it, and return an entry for each file and each folder that the drawing shows.
+    """Run a broker, stop it, and return an entry for each file and folder that the drawing shows.
 
-    The files and folders are in the broker's data directory. The folders come first, sorted by name. The files of
-    each folder follow directly after the folder. The files outside of these folders come last, sorted by name.
+    The list contains each folder of the data directory, followed by the files in this folder. After the last
+    folder come the files that are directly in the data directory. Folders and files are sorted by name.
     """
     with TemporaryDirectory() as temporary:
         directory = Path(temporary)

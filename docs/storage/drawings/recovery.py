@@ -17,7 +17,7 @@ WIDTH, LEFT, CELL = 512, 8, 62
 
 
 class Block(NamedTuple):
-    """A batch in the drawing: the words in its box, and the color (the tone) of the box."""
+    """The words in the box of a batch in the drawing, and the color of this box."""
 
     words: tuple[str, ...]
     tone: Tone
